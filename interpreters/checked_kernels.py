@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import UnregisteredAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.hints import isa
 
-from ..rules.registry import facts_of
+from ..rules.buffers import is_view
 from ..support.counted import counted
 from .kernels.arrays import Array, Kernel, dtype_at, row_by_row, shape_at
 from .user_kernels import MakeKernel
@@ -26,15 +26,14 @@ def add_result_checks(op: Operation, make: MakeKernel) -> Kernel:
     `make`: returns the original kernel.
     """
     compute = _call(make, op)
-    facts = facts_of(op)
-    is_view = facts is not None and facts.view is not None
+    returns_views = is_view(op)
 
     def run(*operands: Array) -> tuple[Array, ...]:
         results = cast("object", _call(compute, *operands))
         if not isa(results, tuple[Any, ...]) or len(results) != len(op.results):
             raise ValueError(f"its kernel must return a tuple of {counted(len(op.results), 'array')}")
         arrays = [_checked_array(value, result) for value, result in zip(results, op.results, strict=True)]
-        return tuple(arrays if is_view else [_copy_unless_owned(array, operands) for array in arrays])
+        return tuple(arrays if returns_views else [_copy_unless_owned(array, operands) for array in arrays])
 
     return run
 

@@ -5,11 +5,17 @@ The hints are for steps whose operations have no phases.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+
+from xdsl.ir import Operation
 
 from ..rules.effects import Permission
 from ..support.interface import option
 from .option_facts import option_facts
+
+Saves = Callable[[Operation, tuple[str, ...]], bool]
+"""A policy: a predicate that tells whether an operation is saved, given the names of the selection."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +111,13 @@ class Selection:
     @property
     def permission(self) -> Permission:
         return Permission(self.collectives, self.preserve_rng_state)
+
+
+@dataclass(frozen=True)
+class SelectionByFunction(Selection):
+    """A selection whose policy is a function: the operations for which `saveable` returns true are saved."""
+
+    saveable: Saves = field(kw_only=True)
 
 
 AUTO = Selection()

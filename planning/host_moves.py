@@ -1,9 +1,12 @@
-"""Options for offloading. Offloading stores values in host memory between the forward pass and their use in the
-backward pass. A plan file records these options, because the plan's graph includes the moves."""
+"""Options for offloading, and the cost of moves. Offloading stores values in host memory between the forward pass and
+their use in the backward pass. A plan file records these options, because the plan's graph includes the moves."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import ceil
+
+from ..support.units import PICOSECONDS
 
 
 @dataclass(frozen=True)
@@ -61,3 +64,43 @@ class Offload:
 
 
 NOTHING_MOVED = Offload()
+
+
+@dataclass(frozen=True)
+class Moves:
+    """The transfers of a step between device and host.
+
+    Attributes:
+        values: The number of offloaded values.
+        bytes_to_host: The bytes moved to the host.
+        bytes_from_host: The bytes fetched from the host. Each fetch of a value is counted.
+    """
+
+    values: int = 0
+    bytes_to_host: int = 0
+    bytes_from_host: int = 0
+
+    def cost(self, speed: int) -> int:
+        """Return the cost of the transfers in picoseconds. Each fetch is charged for both directions.
+
+        `speed`: the transfer speed in bytes per second; 0 if transfers are free.
+        """
+        return ceil(PICOSECONDS * 2 * self.bytes_from_host / speed) if speed else 0
+
+    def waiting_time(self, speed: int, forward: int, backward: int) -> int:
+        """Return the time that computation waits for transfers, in picoseconds.
+
+        Transfers to the host overlap with the forward pass, and transfers from the host overlap with the backward pass.
+
+        Args:
+            speed: The transfer speed in bytes per second; 0 if transfers are free.
+            forward, backward: The computation times of the two passes, in picoseconds.
+        """
+        if not speed:
+            return 0
+        overlaps = (self.bytes_to_host, forward), (self.bytes_from_host, backward)
+        waits = (PICOSECONDS * size / speed - work for size, work in overlaps)
+        return ceil(sum(max(0.0, wait) for wait in waits))
+
+
+NO_MOVES = Moves()

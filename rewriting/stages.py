@@ -18,6 +18,7 @@ from ..analysis.step.module_steps import numbered_steps
 from ..analysis.step.order import functions_of
 from ..analysis.step.step import Steps
 from ..options.recompute_options import RecomputeOptions
+from ..planning.host_moves import Moves
 from ..planning.plan import Plan
 from ..rules.costs.cost import Cost
 from ..search.budget.move_choices import uncharged_wait
@@ -38,7 +39,7 @@ from ..support.operations import every_operation
 from ..support.remarks import Remark, RemarkKind, Topic
 from ..transforms.calls.restore import Restored, restore_calls, restore_nothing
 from ..transforms.inline import why_calls_stay
-from ..transforms.offload import Moves, remove_unused_moves
+from ..transforms.offload import remove_unused_moves
 from ..transforms.outline_gradient import outline_gradient
 from ..transforms.plans.cloned_steps import ClonedStep
 from ..transforms.preparation.timelines import peaks_in_order

@@ -62,6 +62,12 @@ DENSE_VIEWS = OperationNames(lambda facts: facts.view is View.DENSE)
 FORWARDS = OperationNames(lambda facts: facts.view is View.FORWARDS)
 
 
+def is_view(op: Operation) -> bool:
+    """Return whether the operation is a view, strided or dense, or forwards its operands."""
+    facts = facts_of(op)
+    return facts is not None and facts.view is not None
+
+
 def viewed_operand(op: Operation) -> SSAValue | None:
     """Return the operand that the operation views (strided or dense); None if the operation is not a view."""
     facts = facts_of(op)

@@ -17,9 +17,8 @@ from ..dialects.stablehlo.control import WhileOp
 from ..options.loop_schedule import SMALLEST_STACKS, UNCUT, LoopSchedule
 from ..options.recompute_options import RecomputeOptions
 from ..support.operations import every_operation
-from ..transforms.per_device.outline import outline_device_steps
-from ..transforms.preparation.flatten import flatten
 from .local_choices.loop_cut_curve import Corner, corners
+from .prepare import flatten_with_device_steps
 
 MAX_TRIED_CORNERS = 5
 """Maximum number of sets of stacks to try between all stacks and the smallest set. The module is prepared and planned
@@ -41,8 +40,7 @@ def loop_choices(module: ModuleOp, options: RecomputeOptions) -> Sequence[LoopSc
         return (UNCUT,)
     if schedule != SMALLEST_STACKS:
         return (UNCUT, schedule)
-    flat = flatten(module, options.selection)
-    outline_device_steps(flat.module)
+    flat, _ = flatten_with_device_steps(module, options.selection)
     may_repeat = repetition_predicate(flat.module, flat.selection)
     corners_of = [corners(function.body.block, may_repeat) for function in functions_of(flat.module)]
     several = [choices for choices in corners_of if len(choices) > 1]

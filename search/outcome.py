@@ -11,11 +11,10 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.forecasts.peaks import PeakChange
 from ..options.loop_schedule import LoopSchedule
-from ..planning.host_moves import NOTHING_MOVED, Offload
+from ..planning.host_moves import NO_MOVES, NOTHING_MOVED, Moves, Offload
 from ..planning.plan_file import StepPlan
 from ..support.remarks import Remark
 from ..transforms.calls.restore import NOTHING_RESTORED, Restored
-from ..transforms.offload import NO_MOVES, Moves
 from ..transforms.plans.cloned_steps import Cloned
 from ..transforms.rolled.rewrite_loops import NO_LOOP_RECOMPUTATION, LoopRecomputation
 

@@ -3,7 +3,7 @@ mark segments with budgets."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
@@ -21,9 +21,9 @@ from ..transforms.calls.origins import Origins
 from ..transforms.offload import insert_host_moves
 from ..transforms.outlining.nested_steps import outline_nested_steps
 from ..transforms.outlining.outlined_steps import OutlinedSteps
-from ..transforms.per_device.outline import outline_device_steps
+from ..transforms.per_device.outline import DeviceStep, outline_device_steps
 from ..transforms.plans.write_decisions import remove_segments, write_chosen_marks
-from ..transforms.preparation.flatten import flatten
+from ..transforms.preparation.flatten import FlatModule, flatten
 from ..transforms.preparation.timelines import peaks_in_order
 from ..transforms.rolled.joined_branches import join_branches_of_module
 from ..transforms.rolled.rewrite_loops import LoopRecomputation
@@ -60,6 +60,17 @@ class Prepared:
     peaks_before_loops: Mapping[str, int]
 
 
+def flatten_with_device_steps(module: ModuleOp, selection: Selection) -> tuple[FlatModule, Sequence[DeviceStep]]:
+    """Return a flat copy of the module, in which the bodies of each `shard_map` are outlined as steps, and these steps.
+    Its loops are not cut.
+
+    Raises:
+        Refusal: The selection does not apply to the module.
+    """
+    flat = flatten(module, selection)
+    return flat, outline_device_steps(flat.module)
+
+
 @part("prepare")
 def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS, joins_branches: bool = False) -> Prepared:
     """Make a flat copy of the module. In this copy, cut loops, outline nested steps and offer moves to the host, as the
@@ -72,8 +83,7 @@ def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS, joins
         Refusal: The options do not apply to the module.
     """
     offload = options.planned_moves
-    flat = flatten(module, options.selection)
-    per_device = outline_device_steps(flat.module)
+    flat, per_device = flatten_with_device_steps(module, options.selection)
     without_budgets = selection_without_budgets(flat.selection)
     peaks_before_loops = dict[str, int]() if options.budget else _peaks_before_loops(flat.module)
     rolled = _cut_loops(flat.module, without_budgets, options.loop_schedule)

@@ -1,4 +1,4 @@
-"""Parsing and formatting of byte counts and memory budgets."""
+"""Parsing and formatting of byte counts and memory budgets, and the unit of times."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 """The units of printed byte counts: powers of 1024."""
+PICOSECONDS = 1e12
+"""Picoseconds per second. Cost models and plans give times as whole picoseconds."""
 MINIMUM = "min"
 """The budget that requests the lowest possible peak."""
 _PREFIXES = " KMGT"

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from math import ceil
 from types import MappingProxyType
 
 from xdsl.context import Context
@@ -34,125 +33,28 @@ from ..analysis.request.policies import OFFLOADING
 from ..analysis.request.resolved import resolve
 from ..analysis.step.marks import asks_to_recompute, mark_of
 from ..analysis.step.module_steps import steps_of
+from ..analysis.step.movable import why_not_moved
 from ..analysis.step.order import constants_only
 from ..analysis.step.phases import Phases
 from ..analysis.step.unplaced import unplaced_values
 from ..analysis.step.views import value_bytes
 from ..dialects.mark_kind import MarkKind
 from ..dialects.names import Names
-from ..dialects.placements import is_from_host, is_offload, is_placement, is_to_host, to_device, to_host
+from ..dialects.placements import is_from_host, is_offload, is_to_host, to_device, to_host
 from ..dialects.result_marks import decided_mark
 from ..options.pass_options import has_options
 from ..options.selection import AUTO, Selection
-from ..planning.host_moves import Offload
-from ..rules.costs.cost import PICOSECONDS
-from ..rules.registry import facts_of
-from ..support.operations import every_operation, name_of
-from ..support.phase import Phase
+from ..planning.host_moves import Moves, Offload
+from ..support.operations import every_operation
 from ..support.remarks import Remark, Topic, tell
-from ..support.type_guards import is_tensor
 from .attributes.write_attributes import mark_result
 from .plans.misfits import for_each_step
 
 MARKED_ALONE = Offload(marked=True)
-NOT_A_TENSOR = "'offload' has no effect here: only tensors of StableHLO are moved to the host"
-CONSTANT = "'offload' has no effect here: constant expressions need no memory"
-NOT_FORWARD = "'offload' has no effect here: only values that the forward pass computes on the device are moved"
-UNPLACED = (
-    "'offload' has no effect here: an earlier operation with unknown effects may have placed the value outside device "
-    "memory"
-)
-NOT_READ = "'offload' has no effect here: no gradient operation reads the value"
-_PLACED = frozenset({"stablehlo", "chlo", "sdy"})
-"""The dialects whose tensors can be moved to the host."""
 NOTHING_OFFLOADED = (
     "nothing is offloaded: no value has the mark 'offload', and no policy such as save_and_offload_only_these_names "
     "selects one"
 )
-
-
-def why_not_moved(
-    value: SSAValue,
-    phases: Phases,
-    constant: Set[SSAValue] = frozenset(),
-    unplaced: Set[SSAValue] = frozenset(),
-) -> str | None:
-    """Return the reason why a value stays in device memory; None if it can be moved.
-
-    Args:
-        value: The value.
-        phases: The phases of the step.
-        constant: The values of the step that are computed only from constants.
-        unplaced: The values of the step whose memory space is unknown.
-    """
-    if value in constant:
-        return CONSTANT
-    op = value.owner
-    if not isinstance(op, Operation) or not phases.is_forward(op) or is_placement(op):
-        return NOT_FORWARD
-    if not is_tensor(value.type) or name_of(op).partition(".")[0] not in _PLACED:
-        return NOT_A_TENSOR
-    if value in unplaced:
-        return UNPLACED
-    return None if _is_read_late(value, phases) else NOT_READ
-
-
-def _is_read_late(value: SSAValue, phases: Phases) -> bool:
-    """Return whether a gradient operation reads the value, directly or through residual operations and views."""
-    return any(
-        phases.is_gradient(reader)
-        or (
-            (is_view(reader) or phases.phase[reader] is Phase.RESIDUAL)
-            and any(_is_read_late(result, phases) for result in reader.results)
-        )
-        for reader in phases.order.readers(value)
-    )
-
-
-def is_view(op: Operation) -> bool:
-    """Return whether the operation is a view, whose operand may be moved instead."""
-    facts = facts_of(op)
-    return facts is not None and facts.view is not None
-
-
-@dataclass(frozen=True)
-class Moves:
-    """The transfers of a step between device and host.
-
-    Attributes:
-        values: The number of offloaded values.
-        bytes_to_host: The bytes moved to the host.
-        bytes_from_host: The bytes fetched from the host. Each fetch of a value is counted.
-    """
-
-    values: int = 0
-    bytes_to_host: int = 0
-    bytes_from_host: int = 0
-
-    def cost(self, speed: int) -> int:
-        """Return the cost of the transfers in picoseconds. Each fetch is charged for both directions.
-
-        `speed`: the transfer speed in bytes per second; 0 if transfers are free.
-        """
-        return ceil(PICOSECONDS * 2 * self.bytes_from_host / speed) if speed else 0
-
-    def waiting_time(self, speed: int, forward: int, backward: int) -> int:
-        """Return the time that computation waits for transfers, in picoseconds.
-
-        Transfers to the host overlap with the forward pass, and transfers from the host overlap with the backward pass.
-
-        Args:
-            speed: The transfer speed in bytes per second; 0 if transfers are free.
-            forward, backward: The computation times of the two passes, in picoseconds.
-        """
-        if not speed:
-            return 0
-        overlaps = (self.bytes_to_host, forward), (self.bytes_from_host, backward)
-        waits = (PICOSECONDS * size / speed - work for size, work in overlaps)
-        return ceil(sum(max(0.0, wait) for wait in waits))
-
-
-NO_MOVES = Moves()
 
 
 def insert_host_moves(

@@ -5,20 +5,15 @@ The names and their meaning are taken from JAX's documentation of `jax.checkpoin
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 from xdsl.ir import Operation
 
 from ...dialects.stablehlo.attributes import DotAttr
-from ...options.selection import BadSelection, Selection
+from ...options.selection import BadSelection, Saves, Selection, SelectionByFunction
 from ...rules.effects import is_product
 from ...support.interface import option
 from ...support.operations import name_of
 from ...support.suggestions import suggestion
 from .value_names import given_names, is_named
-
-Saves = Callable[[Operation, tuple[str, ...]], bool]
 
 
 def _has_batch(op: Operation) -> bool:
@@ -89,13 +84,6 @@ def named_policy(policy: str) -> Saves:
     if policy not in SAVEABLE:
         raise UnknownPolicy(policy)
     return SAVEABLE[policy]
-
-
-@dataclass(frozen=True)
-class SelectionByFunction(Selection):
-    """A selection whose policy is a function: the operations for which `saveable` returns true are saved."""
-
-    saveable: Saves = _nothing
 
 
 def why_names_unread(selection: Selection) -> str | None:

@@ -16,10 +16,10 @@ from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from ...analysis.request.policies import SelectionByFunction
 from ...analysis.step.phase_sources import registered_sources
 from ...options.option_facts import option_facts_of
 from ...options.recompute_options import RecomputeOptions
+from ...options.selection import SelectionByFunction
 from ...planning.solvers.effort import is_compiled
 from ...proof.operations.declarations import registered_pure
 from ...rules.registry import registrations

@@ -3,10 +3,9 @@ argument types."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
-from contextvars import ContextVar
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
-from functools import partial, update_wrapper, wraps
+from functools import partial, update_wrapper
 from types import MethodType
 from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
@@ -14,7 +13,6 @@ import jax
 from jax.extend import source_info_util
 from typing_extensions import Unpack
 
-from ...analysis.step.module_steps import ForwardOverReverse, NoGradient
 from ...driver.rewrites.rewritten import Explanations
 from ...support.progress import progress
 from ...support.remarks import Remark, Topic
@@ -22,14 +20,13 @@ from .internals import private
 from .keywords.jit_options import JitOptions, options_of, signature
 from .keywords.keywords import JitKeywords
 from .keywords.off_switch import RAN_SWITCHED_OFF, is_disabled
-from .lowering.argument_hint import demand_keywords, hint, package_for
 from .lowering.calls import Call, key_of
-from .lowering.explain_traced import explain_traced
 from .lowering.lowered import Lowered
-from .lowering.nested import CallableStep, call_nested, nested_step
-from .lowering.rewrite_lowered import lower_and_rewrite, unchanged_step
+from .lowering.nested import CallableStep
+from .lowering.rewrite_lowered import unchanged_step
+from .lowering.step_tracer import StepTracer
 from .messages import why_plain
-from .messages.call_site_warnings import MarkWithoutEffect, OptionsIgnored, warn
+from .messages.call_site_warnings import MarkWithoutEffect, warn
 from .messages.lost_updates import reject_lost_updates
 from .messages.no_effect import no_effect_warning
 from .messages.tracebacks import shorten, shortened
@@ -41,9 +38,6 @@ _JAX: Any = jax
 """Typed as `Any`, because the types of JAX are incomplete."""
 # Operations get the location of the user's line, not of the line here that makes JAX trace the function.
 source_info_util.register_exclusion(__file__)
-
-
-_OUTER: ContextVar[str | None] = ContextVar("the step that is being traced", default=None)
 
 
 @dataclass
@@ -83,6 +77,7 @@ class Jitted(Generic[P, R]):
         self._statics = private.statics_of(self._plain)
         self._name = name
         self._package = package
+        self._tracer = StepTracer(name, function, self._plain, options, package)
         self._results = _Results[P, R]()
         self._ran_switched_off = False
         self._dispatch: Any = self._new_dispatch()
@@ -119,7 +114,7 @@ class Jitted(Generic[P, R]):
         call = Call.of(self._statics, args, kwargs)
         key = key_of(call)
         if call.is_traced:
-            return self._nested(call, key, args, kwargs), None, False
+            return self._tracer.run_inside_trace(call, key, self._results.nested, args, kwargs), None, False
         compiled = None if key is None else self._results.compiled.get(key)
         if compiled is None:
             with progress(f"{self._package}: {self._name}") as line:
@@ -189,25 +184,11 @@ class Jitted(Generic[P, R]):
             return unchanged_step(self._name, self._plain.lower(*args, **kwargs), self._options)
         key = key_of(Call.of(self._statics, args, kwargs))
         if key is None or key not in self._results.lowered:
-            lowered = self._lower(args, kwargs)
+            lowered = self._tracer.lower(args, kwargs)
             if key is None:
                 return lowered
             self._results.lowered[key] = lowered
         return self._results.lowered[key]
-
-    def _lower(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Lowered:
-        """Lower and rewrite the step, and reword messages to name the functions of the step's package."""
-        in_terms = self._in_terms_for(args, kwargs)
-        with progress(f"{self._package}: {self._name}"):
-            try:
-                lowered = lower_and_rewrite(self._name, self._trace(args, kwargs), self._options)
-            except NoGradient as error:
-                if isinstance(error, ForwardOverReverse):
-                    raise
-                refusal = NoGradient(error.operation, in_terms(error.reason))
-                raise refusal.with_traceback(error.__traceback__) from error.__cause__
-        why = None if lowered.why is None else in_terms(lowered.why)
-        return replace(lowered, why=why, package=self._package)
 
     def within(self, budget: str) -> Jitted[P, R]:
         """Return a step like this one, with a budget in place of its plan, planner or pipeline.
@@ -234,20 +215,10 @@ class Jitted(Generic[P, R]):
         """
         key = key_of(Call.of(self._statics, args, kwargs))
         if key is None:
-            return self._explain(None, args, kwargs)
+            return self._tracer.explain(args, kwargs, None)
         if key not in self._results.explained:
-            self._results.explained[key] = self._explain(key, args, kwargs)
+            self._results.explained[key] = self._tracer.explain(args, kwargs, self._results.lowered.get(key))
         return self._results.explained[key]
-
-    def _explain(self, key: Hashable, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Explanations:
-        """Return the explanations of a call. `key`: the key of the call; None if it has none."""
-        lowered = None if key is None else self._results.lowered.get(key)
-        in_terms = self._in_terms_for(args, kwargs)
-        return explain_traced(self._name, self._trace(args, kwargs), self._options, lowered, in_terms)
-
-    def _in_terms_for(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Callable[[str], str]:
-        """Return a function that rewords a message to name the functions of the step's package."""
-        return partial(why_plain.in_terms_of, self._package, arguments_package=package_for(args, kwargs))
 
     @shortened
     def report(self, *args: Any, **kwargs: Any) -> Report:
@@ -267,35 +238,11 @@ class Jitted(Generic[P, R]):
         The method `lower` of the result returns what `Jitted.lower` returns. With `lowering_platforms=`, and under
         `jax.export`, it returns JAX's own `Lowered` of the rewritten step, which is not compiled and not measured.
         """
-        traced = self._trace(args, kwargs)
+        traced = self._tracer.trace(args, kwargs)
         # The arguments of steps of flax and equinox are their internal state, so they are not traced a second time.
         if is_disabled() or self._package != why_plain.PACKAGE:
             return traced
-        return private.with_lower(traced, partial(self._lower_traced, args, kwargs))
-
-    def _trace(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> jax.stages.Traced:
-        """Trace the plain step."""
-        demand_keywords(self._name, self.__wrapped__, kwargs)
-        token = _OUTER.set(self._name)
-        try:
-            return self._plain.trace(*args, **kwargs)
-        except TypeError as error:
-            if (remedy := hint(self._name, args, kwargs)) is not None:
-                error.args = (f"{error}\n{remedy}",)
-            raise
-        finally:
-            _OUTER.reset(token)
-
-    def _lower_traced(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], **lowering: Any) -> Any:
-        """Lower a traced call. `lowering`: the keywords of `jax.stages.Traced.lower`."""
-        if all(value is None for value in lowering.values()):
-            return self.lower(*args, **kwargs)
-
-        @wraps(self.__wrapped__)
-        def step(*args: Any, **kwargs: Any) -> Any:
-            return self(*args, **kwargs)
-
-        return _JAX.jit(step, **self._options.jit).trace(*args, **kwargs).lower(**lowering)
+        return private.with_lower(traced, partial(self._tracer.lower_traced, self, args, kwargs))
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluate shapes as `jax.jit` does."""
@@ -307,22 +254,6 @@ class Jitted(Generic[P, R]):
         self._ran_switched_off = False
         self._plain.clear_cache()
         self._dispatch = self._new_dispatch()
-
-    def _nested(self, call: Call, key: Hashable, args: Any, kwargs: Any) -> Any:
-        """Run the step while another transformation of JAX traces its caller.
-
-        If the caller is another step of `recompute.jax.jit`, this step becomes a part of the caller.
-        """
-        if (outer := _OUTER.get()) is not None:
-            if not self._options.are_default:
-                warn(why_plain.options_are_ignored(self._name, outer), OptionsIgnored)
-            return self._plain(*args, **kwargs)
-        if key is None:
-            return self._plain(*args, **kwargs)
-        if key not in self._results.nested:
-            self._results.nested[key] = nested_step(self._name, self._options, self._plain, call)
-        step = self._results.nested[key]
-        return self._plain(*args, **kwargs) if step is None else call_nested(step, call)
 
 
 def _warn_of_request(name: str, remarks: Iterable[Remark]) -> None:

@@ -26,6 +26,7 @@ from xdsl.ir import Operation
 
 from ...dialects.placements import is_from_host, is_offload, speed_of
 from ...support.type_guards import is_shaped
+from ...support.units import PICOSECONDS
 from ..facts import OpClass
 from ..flops import flops, region_runs, work
 from ..registry import facts_of
@@ -35,7 +36,6 @@ from .traffic import is_free, traffic
 
 FLOPS = "flops"
 DEFAULT_DEVICE = "cpu"
-PICOSECONDS = 1e12
 _ROOFLINE = re.compile(r"roofline(?:\((?P<device>[^()]+)\))?")
 
 CostsOf: TypeAlias = Callable[[Sequence[Operation]], tuple[int, ...]]

@@ -9,13 +9,12 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...analysis.step.step import Steps
 from ...options.memory_model import ORDER
-from ...planning.host_moves import Offload
+from ...planning.host_moves import Moves, Offload
 from ...rules.costs.cost import cost_named
 from ...support.counted import counted
 from ...support.diagnostics import Refusal
 from ...support.interface import option
 from ...support.remarks import Remark, RemarkKind
-from ...transforms.offload import Moves
 from ..limits import Budget
 from ..outcome import RewriteResult
 from ..plan_cost import plain_cost

@@ -12,13 +12,12 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from ...analysis.forecasts.peaks import Forecast, Peaks
-from ...analysis.request.policies import SelectionByFunction
 from ...analysis.request.segments import named_segments
 from ...analysis.step.marks import is_forced
 from ...analysis.step.step import Step
 from ...dialects.names import Names
 from ...options.recompute_options import RecomputeOptions
-from ...options.selection import Selection
+from ...options.selection import Selection, SelectionByFunction
 from ...planning.plan import Plan
 from ...support.counted import counted
 from ...support.remarks import Remark, RemarkKind, Topic

@@ -14,14 +14,16 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 from ...analysis.step.module_steps import steps_of
+from ...analysis.step.movable import why_not_moved
 from ...analysis.step.order import constants_only
 from ...analysis.step.phases import Phases
 from ...analysis.step.unplaced import unplaced_values
 from ...analysis.step.views import value_bytes
 from ...planning.host_moves import Offload
-from ...rules.costs.cost import PICOSECONDS, cost_named
+from ...rules.buffers import is_view
+from ...rules.costs.cost import cost_named
 from ...rules.effects import why_impure
-from ...transforms.offload import is_view, why_not_moved
+from ...support.units import PICOSECONDS
 
 MIN_MOVED_BYTES = 1 << 12
 """The minimum size, in bytes, of a value that may be moved to the host. A smaller value frees too little to be worth a

@@ -95,7 +95,7 @@ ARROWS: dict[str, dict[str, frozenset[str]]] = {
         "messages": frozenset(),
         "bridge": frozenset({"internals"}),
         "keywords": frozenset({"internals", "messages"}),
-        "compilation": frozenset({"internals", "keywords"}),
+        "compilation": frozenset({"internals", "keywords", "messages"}),
         "reports": frozenset({"bridge", "compilation", "internals", "messages"}),
         "lowering": frozenset({"annotations", "bridge", "compilation", "internals", "keywords", "messages", "reports"}),
         "mindspore": frozenset({"annotations", "messages"}),

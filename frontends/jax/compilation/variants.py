@@ -9,6 +9,7 @@ from enum import Enum
 import jax
 
 from ....driver.rewrites.rewritten import Rewritten
+from ..messages.why_plain import PlainReason
 
 
 class Variant(Enum):
@@ -27,7 +28,7 @@ class CompiledStep:
 
     Attributes:
         compiled: The compiled variant that runs.
-        why: The reason why the plain step runs; None for a rewritten step.
+        plain_reason: The reason why the plain step runs; None for a rewritten step.
         variant: The variant that runs.
         rewritten: The rewrite; None for a plain step.
         sizes: The temporaries of each compiled variant in bytes, as measured by the compiler; empty if only one was
@@ -35,7 +36,12 @@ class CompiledStep:
     """
 
     compiled: jax.stages.Compiled
-    why: str | None
+    plain_reason: PlainReason | None
     variant: Variant
     rewritten: Rewritten | None
     sizes: Mapping[Variant, int | None]
+
+    @property
+    def why(self) -> str | None:
+        """The message with the reason why the plain step runs, and a remedy; None for a rewritten step."""
+        return None if self.plain_reason is None else str(self.plain_reason)

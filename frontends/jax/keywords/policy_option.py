@@ -17,9 +17,9 @@ import jax
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation
 
-from ....analysis.request.policies import SAVEABLE, SelectionByFunction
+from ....analysis.request.policies import SAVEABLE
 from ....analysis.request.value_names import names_of
-from ....options.selection import Selection
+from ....options.selection import Selection, SelectionByFunction
 from ....support.operations import name_of
 
 Saveable = Callable[[str, tuple[tuple[int, ...], ...], tuple[str, ...]], bool]

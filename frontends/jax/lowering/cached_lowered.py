@@ -82,7 +82,7 @@ def restored(
         optimized=optimized,
         rewritten=rewritten,
         remarks=remarks,
-        why=stored.why,
+        plain_reason=stored.plain_reason,
         own_barriers=stored.own_barriers,
         within=result,
         read=read,
@@ -96,7 +96,7 @@ def _stored(lowered: Lowered, marked: jax.stages.Lowered) -> StoredStep:
     return StoredStep(
         has_marks=lowered.plain is not marked,
         own_barriers=lowered.own_barriers,
-        why=lowered.why,
+        plain_reason=lowered.plain_reason,
         rewritten=None if rewritten is None else RewriteRecord.of(rewritten),
         remarks=lowered.remarks[0 if rewritten is None else len(rewritten.remarks) :],
         within=None if lowered.within is None else record_of(lowered.within),

@@ -80,7 +80,7 @@ class Lowered(StepVariants):
     @property
     def is_surely_plain(self) -> bool:
         """Whether it is known, before anything is compiled, that no variant of the step recomputes anything."""
-        return self.why is not None and not self.own_barriers
+        return self.plain_reason is not None and not self.own_barriers
 
     @property
     def warning(self) -> str | None:

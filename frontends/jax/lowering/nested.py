@@ -150,7 +150,7 @@ def _lower(ctx: Any, *operands: Any, step: CallableStep) -> Any:
     try:
         exported = _export(step, ctx.avals_in, platforms)
     except (ValueError, NotImplementedError) as error:
-        step.warn_once(why_plain.plain_message(step.name, f"jax.export: {error}"))
+        step.warn_once(str(why_plain.PlainReason(step.name, f"jax.export: {error}")))
         exported = None
     rewritten = None if exported is None else _rewrite(step, exported)
     if rewritten is not None and merges_copies(platforms) and not are_kept_by_flags():
@@ -182,15 +182,16 @@ def _rewrite(step: CallableStep, exported: Any) -> Callable[..., Any] | None:
     except (Refusal, NotProved, ParseError) as error:
         if isinstance(error.__cause__, BadSelection) or step.options.demands(error):
             raise
-        return step.warn_once(why_plain.refused(step.name, error))
+        return step.warn_once(str(why_plain.refused(step.name, error)))
     if not rewritten.copies:
-        step.warn_once(why_plain.nothing_recomputed(step.name, rewritten.remarks))
+        step.warn_once(str(why_plain.nothing_recomputed(step.name, rewritten.remarks)))
         return None
     demand_lowered(rewritten.module)
     try:
         serialized = _serialize(rewritten)
     except ValueError as error:
-        return step.warn_once(why_plain.plain_message(step.name, f"MLIR cannot serialize the rewritten step: {error}"))
+        reason = f"MLIR cannot serialize the rewritten step: {error}"
+        return step.warn_once(str(why_plain.PlainReason(step.name, reason)))
     return replace(exported, mlir_module_serialized=serialized).call
 
 

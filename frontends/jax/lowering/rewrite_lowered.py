@@ -57,7 +57,7 @@ def lower_with_marks(traced: jax.stages.Traced) -> jax.stages.Lowered:
 
 
 def lower_and_rewrite(name: str, traced: jax.stages.Traced, options: JitOptions) -> Lowered:
-    """Lower and rewrite the step. If it cannot be rewritten, return the plain step with the reason in `why`.
+    """Lower and rewrite the step. If it cannot be rewritten, return the plain step with the reason.
 
     Raises:
         ValueError: For a selection that does not apply to the step.
@@ -78,7 +78,7 @@ def lower_and_rewrite(name: str, traced: jax.stages.Traced, options: JitOptions)
 def unchanged_step(name: str, plain: jax.stages.Lowered, options: JitOptions) -> Lowered:
     """Return the plain step, which runs while recomputation is switched off."""
     step = Lowered(name=name, options=options, plain=plain, optimized=plain)
-    return replace(step, remarks=(WHY,), why=f"{name}: the plain step runs: {WHY}")
+    return replace(step, remarks=(WHY,), plain_reason=why_plain.PlainReason(name, WHY, remedy=""))
 
 
 def _rewrite_uncached(
@@ -130,10 +130,10 @@ def _without_budget(step: Lowered, module: ModuleOp, line: ProgressLine) -> Lowe
     if rewritten.copies:
         optimized = crossing.with_module(step.plain, rewritten.module)
         return replace(step, optimized=optimized, rewritten=rewritten, remarks=rewritten.remarks)
-    why = why_plain.nothing_recomputed(step.name, rewritten.remarks)
+    reason = why_plain.nothing_recomputed(step.name, rewritten.remarks)
     if any(map(is_of_remat, every_operation(module))):
-        why = why_plain.checkpointed(step.name, selects_segments(step.options.rewrite))
-    return replace(step, rewritten=rewritten, remarks=rewritten.remarks, why=why)
+        reason = why_plain.checkpointed(step.name, selects_segments(step.options.rewrite))
+    return replace(step, rewritten=rewritten, remarks=rewritten.remarks, plain_reason=reason)
 
 
 def _refused(step: Lowered, error: Refusal | NotProved | ParseError) -> Lowered:
@@ -142,7 +142,7 @@ def _refused(step: Lowered, error: Refusal | NotProved | ParseError) -> Lowered:
     if step.options.demands(error):
         raise why_plain.in_jax_terms(step.name, error) from error.__cause__
     remark = Remark(error.operation, error.reason) if isinstance(error, Refusal) else str(error)
-    return replace(step, remarks=(remark,), why=why_plain.refused(step.name, error))
+    return replace(step, remarks=(remark,), plain_reason=why_plain.refused(step.name, error))
 
 
 def _recomputed(copies: int) -> str:

@@ -48,8 +48,8 @@ def rewrite_within(step: Lowered, module: ModuleOp, line: ProgressLine) -> Lower
     remedy = why_plain.SMALLER_BUDGET
     if result.is_keeping or result.limit_bytes is None:
         remedy = why_plain.REMOVE_CHECKPOINT if result.is_keeping else why_plain.NAME_BLOCKS
-    why = why_plain.plain_message(step.name, result.why_plain, remedy)
-    return replace(step, remarks=(result.why_plain,), why=why, within=result)
+    reason = why_plain.PlainReason(step.name, result.why_plain, remedy)
+    return replace(step, remarks=(result.why_plain,), plain_reason=reason, within=result)
 
 
 def _search(step: Lowered, module: ModuleOp, line: ProgressLine) -> BudgetedCompile:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import jax
@@ -35,6 +35,7 @@ from ....support.remarks import Remark
 from ..bridge import crossing
 from ..internals import private
 from ..keywords.jit_options import JitOptions
+from ..messages.why_plain import PlainReason
 
 _JAX: Any = jax
 """Typed as `Any`, because the types of JAX are incomplete."""
@@ -49,7 +50,7 @@ class StoredStep:
     Attributes:
         has_marks: Whether the module had marks, so that the plain step must be lowered separately.
         own_barriers: As in `StepVariants`.
-        why: As in `StepVariants`.
+        plain_reason: As in `StepVariants`.
         rewritten: The record of the rewrite; None if it was refused.
         remarks: The remarks that do not belong to the rewrite.
         within: The record of the search under a budget, as JSON values; None if there is no budget.
@@ -58,7 +59,7 @@ class StoredStep:
 
     has_marks: bool
     own_barriers: bool
-    why: str | None
+    plain_reason: PlainReason | None
     rewritten: RewriteRecord | None
     remarks: tuple[Remark | str, ...]
     within: Mapping[str, Any] | None
@@ -69,7 +70,7 @@ class StoredStep:
         record = {
             "has_marks": self.has_marks,
             "own_barriers": self.own_barriers,
-            "why": self.why,
+            "plain_reason": None if self.plain_reason is None else asdict(self.plain_reason),
             "rewritten": None if self.rewritten is None else self.rewritten.to_json(),
             "remarks": [remark if isinstance(remark, str) else remark_to_json(remark) for remark in self.remarks],
             "within": self.within,
@@ -83,7 +84,7 @@ class StoredStep:
         return cls(
             has_marks=record["has_marks"],
             own_barriers=record["own_barriers"],
-            why=record["why"],
+            plain_reason=None if record["plain_reason"] is None else PlainReason(**record["plain_reason"]),
             rewritten=None if record["rewritten"] is None else RewriteRecord.from_json(record["rewritten"]),
             remarks=tuple(
                 [remark if isinstance(remark, str) else remark_from_json(remark) for remark in record["remarks"]]

@@ -20,7 +20,7 @@ from ..compilation.budgeted_result import BudgetedCompile
 from ..compilation.compiler_options import MEASURING, merges_copies
 from ..internals import private
 from ..keywords.jit_options import JitOptions
-from ..messages import why_plain
+from ..messages.why_plain import PACKAGE, PlainReason
 from .compile_lowered import compile_lowered, keeping_options, searching_options
 from .merged import merged
 from .step_cache import StepCache
@@ -43,7 +43,7 @@ class StepVariants:
         optimized: JAX's own `Lowered` of the rewritten step; `plain` itself if nothing is recomputed.
         rewritten: The rewrite of the module; None if it was refused.
         remarks: The remarks of the rewrite, or the reason for its refusal.
-        why: The reason that nothing is recomputed, with a remedy; None if operations are recomputed.
+        plain_reason: The reason that nothing is recomputed, and a remedy; None if operations are recomputed.
         own_barriers: Whether the plain step itself has barriers, such as those of `jax.checkpoint`.
         within: The result of the search for a budget; None if there is no budget.
         read: A function that returns `module`. It reads the module at the first call.
@@ -58,13 +58,18 @@ class StepVariants:
     optimized: jax.stages.Lowered
     rewritten: Rewritten | None = None
     remarks: tuple[Remark | str, ...] = ()
-    why: str | None = None
+    plain_reason: PlainReason | None = None
     own_barriers: bool = False
     within: BudgetedCompile | None = None
     read: Callable[[], ModuleOp | None] = field(default=nothing_to_read, repr=False)
     cache: StepCache = field(default=NOT_CACHED, repr=False)
     unused_marks: tuple[Remark, ...] = ()
-    package: str = why_plain.PACKAGE
+    package: str = PACKAGE
+
+    @property
+    def why(self) -> str | None:
+        """The message with the reason that nothing is recomputed, and a remedy; None if operations are recomputed."""
+        return None if self.plain_reason is None else str(self.plain_reason)
 
     @property
     def module(self) -> ModuleOp | None:

@@ -44,8 +44,8 @@ def choose_variant(lowered: StepVariants, line: ProgressLine | None = None) -> C
     line = line or ProgressLine(lowered.name)
     best, sizes, compiled = _from_cache(lowered, variants) or _measure(lowered, variants, line)
     rewritten = _rewrite_of(lowered, best)
-    why = None if rewritten is not None else lowered.why or _why_plain(lowered, best, sizes)
-    return CompiledStep(compiled, why, best, rewritten, sizes)
+    reason = None if rewritten is not None else lowered.plain_reason or _plain_reason(lowered, best, sizes)
+    return CompiledStep(compiled, reason, best, rewritten, sizes)
 
 
 def _rewrite_of(lowered: StepVariants, variant: Variant) -> Rewritten | None:
@@ -144,7 +144,7 @@ def _variants(lowered: StepVariants) -> list[Variant]:
         # keeps its barriers, whose purpose is to reduce memory.
         plain = [Variant.KEEPING, Variant.PLAIN] if lowered.drops_barriers and is_measured else [Variant.KEEPING]
     merged = [Variant.MERGED] if is_measured and lowered.own_barriers and lowered.merged is not None else []
-    if lowered.why is not None or rewritten is None:
+    if lowered.plain_reason is not None or rewritten is None:
         return [*merged, *plain]
     if measure == "auto":
         measure = _may_measure(lowered) and (lowered.own_barriers or rewritten.predicted_saving < LARGE_SAVING)
@@ -205,11 +205,13 @@ def _smallest(sizes: Mapping[Variant, int | None]) -> Variant:
     return [variant for variant, size in measured.items() if not is_worth_it(size, least)][-1]
 
 
-def _why_plain(lowered: StepVariants, variant: Variant, sizes: Mapping[Variant, int | None]) -> str:
+def _plain_reason(
+    lowered: StepVariants, variant: Variant, sizes: Mapping[Variant, int | None]
+) -> why_plain.PlainReason:
     rewritten, plain_bytes = lowered.rewritten, sizes[variant]
     rewritten_bytes = sizes.get(Variant.RECOMPUTED, sizes.get(Variant.MERGED))
     assert rewritten is not None and plain_bytes is not None and rewritten_bytes is not None, "both were measured"
-    why = why_plain.plain_is_smaller(lowered.name, plain_bytes, rewritten_bytes, rewritten.remarks)
+    reason = why_plain.plain_is_smaller(lowered.name, plain_bytes, rewritten_bytes, rewritten.remarks)
     if lowered.options.rewrite.strict:
-        raise strict_refusal(rewritten.module, why)
-    return why
+        raise strict_refusal(rewritten.module, str(reason))
+    return reason

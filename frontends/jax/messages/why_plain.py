@@ -1,12 +1,15 @@
-"""Messages with the reason that a step runs unchanged: `<step>: the plain step runs: <reason>; <remedy>`.
+"""The reason that a step runs unchanged, with a remedy: `<step>: the plain step runs: <reason>; <remedy>`.
 
 The reason is a remark or a refusal. The remedy follows from the topic of the remark, or from the class of the refusal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeVar
+
+from typing_extensions import override
 
 from ....analysis.step.descriptions import is_scope, place_in_model, without_loop_scopes
 from ....analysis.step.module_steps import ForwardOverReverse, NoGradient
@@ -66,10 +69,34 @@ _BEFORE_REMEDY = "; "
 E = TypeVar("E", bound=Exception)
 
 
-def nothing_recomputed(name: str, remarks: Sequence[Remark]) -> str:
-    """Return the message on a step in which nothing is recomputed, given the remarks of its rewrite.
+@dataclass(frozen=True)
+class PlainReason:
+    """The reason that a step runs unchanged. Its text is the message on the step.
 
-    The message gives the reason of one remark. A failed proof of the loops has the highest priority, because it is then
+    Attributes:
+        step: The name of the step; "" if the reason is a sentence that names the step.
+        reason: The reason.
+        remedy: Advice to the user; "" if there is none.
+    """
+
+    step: str
+    reason: str
+    remedy: str = NAME_BLOCKS
+
+    @override
+    def __str__(self) -> str:
+        sentence = f"{self.step}: the plain step runs: {self.reason}" if self.step else self.reason
+        return f"{sentence}{_BEFORE_REMEDY}{self.remedy}" if self.remedy else sentence
+
+    def reworded(self, reword: Callable[[str], str]) -> PlainReason:
+        """Return this reason with the results of a function in place of its reason and remedy."""
+        return replace(self, reason=reword(self.reason), remedy=reword(self.remedy))
+
+
+def nothing_recomputed(name: str, remarks: Sequence[Remark]) -> PlainReason:
+    """Return the reason why nothing is recomputed in a step, given the remarks of its rewrite.
+
+    It is the reason of one remark. A failed proof of the loops has the highest priority, because it is then
     the only reason why the loops are unchanged. Other remarks on loops follow, since loops save the most bytes, and
     then remarks on collectives. The remark on the chosen attempt is skipped, because it gives no reason.
     """
@@ -78,25 +105,20 @@ def nothing_recomputed(name: str, remarks: Sequence[Remark]) -> str:
     collectives = [remark for remark in reasons if remark.topic in _COLLECTIVES]
     remark = main_reason(_failed_proof(reasons) or loops or collectives or reasons or remarks)
     reason = "there is nothing to recompute" if remark is None else reason_in_model(remark)
-    return plain_message(name, reason, _remedy_for(remark))
+    return PlainReason(name, reason, _remedy_for(remark))
 
 
-def checkpointed(name: str, selects_segments: bool) -> str:
-    """Return the message on a step in which nothing is recomputed apart from the blocks in its own `jax.checkpoint`.
+def checkpointed(name: str, selects_segments: bool) -> PlainReason:
+    """Return the reason why nothing is recomputed in a step apart from the blocks in its own `jax.checkpoint`.
 
     `selects_segments`: whether options select segments. If they do, the copies of `jax.checkpoint` are not merged with
     their originals.
     """
-    return plain_message(name, _CHECKPOINTED, f"{REMOVE_CHECKPOINT}{_MERGE_CHECKPOINT if selects_segments else ''}")
+    return PlainReason(name, _CHECKPOINTED, f"{REMOVE_CHECKPOINT}{_MERGE_CHECKPOINT if selects_segments else ''}")
 
 
-def plain_message(name: str, reason: str, remedy: str = NAME_BLOCKS) -> str:
-    """Return the message on a step that runs unchanged because of this reason."""
-    return f"{name}: the plain step runs: {reason}{_BEFORE_REMEDY}{remedy}"
-
-
-def plain_is_smaller(name: str, plain_bytes: int, rewritten_bytes: int, remarks: Sequence[Remark]) -> str:
-    """Return the message on a plain step that needs no more temporaries than the rewritten step.
+def plain_is_smaller(name: str, plain_bytes: int, rewritten_bytes: int, remarks: Sequence[Remark]) -> PlainReason:
+    """Return the reason for running a plain step that needs no more temporaries than the rewritten step.
 
     Args:
         name: The name of the step.
@@ -110,18 +132,19 @@ def plain_is_smaller(name: str, plain_bytes: int, rewritten_bytes: int, remarks:
         f"{format_bytes(rewritten_bytes)}"
     )
     if remark is None:
-        return plain_message(name, sizes, f'compare other choices with budget="min", or {NAME_BLOCKS}')
-    return plain_message(name, f"{sizes} ({reason_in_model(remark)})", _remedy_for(remark))
+        return PlainReason(name, sizes, f'compare other choices with budget="min", or {NAME_BLOCKS}')
+    return PlainReason(name, f"{sizes} ({reason_in_model(remark)})", _remedy_for(remark))
 
 
-def refused(name: str, error: Exception) -> str:
-    """Return the message on a step whose rewrite was refused with this error."""
+def refused(name: str, error: Exception) -> PlainReason:
+    """Return the reason why a step runs unchanged whose rewrite was refused with this error."""
     if isinstance(error, NoGradient) and not isinstance(error, ForwardOverReverse):
-        return (
-            f"{name} computes no gradient, so there is nothing to recompute and the plain step runs{_BEFORE_REMEDY}"
-            f"{_GRADIENT_INSIDE}"
-        )
-    return f"{name}: the plain step runs: {error.reason if isinstance(error, Refusal) else error}"
+        sentence = f"{name} computes no gradient, so there is nothing to recompute and the plain step runs"
+        return PlainReason("", sentence, _GRADIENT_INSIDE)
+    text = error.reason if isinstance(error, Refusal) else str(error)
+    # Errors with a remedy give it at their end.
+    reason, _, remedy = text.rpartition(_BEFORE_REMEDY)
+    return PlainReason(name, reason, remedy) if reason else PlainReason(name, text, "")
 
 
 def in_jax_terms(name: str, error: E) -> E | NoGradient:
@@ -216,7 +239,7 @@ def barriers_are_dropped_after_export(name: str) -> str:
 def several_platforms(name: str, platforms: Sequence[str]) -> str:
     """Return the text of the warning `NothingSaved` for a step that is exported for several platforms."""
     reason = f"it is lowered for several platforms at once ({', '.join(platforms)})"
-    return plain_message(name, reason, "export it once for each platform")
+    return str(PlainReason(name, reason, "export it once for each platform"))
 
 
 def reason_in_model(remark: Remark) -> str:
@@ -241,17 +264,6 @@ def main_reason(remarks: Sequence[Remark]) -> Remark | None:
 def _failed_proof(remarks: Sequence[Remark]) -> list[Remark]:
     """Return the remarks that report that the rewrite of the loops is not proved equal."""
     return [remark for remark in remarks if remark.topic is Topic.LOOPS_NOT_PROVED]
-
-
-def reason_in(message: str) -> str:
-    """Return the reason in a message of this module, without the name of the step and the remedy."""
-    reason = message.partition(": the plain step runs: ")[2].rpartition(_BEFORE_REMEDY)[0]
-    return reason or message.rpartition(_BEFORE_REMEDY)[0] or message
-
-
-def remedy_in(message: str) -> str:
-    """Return the remedy at the end of a message of this module; if it has no remedy, return the whole message."""
-    return message.rpartition(_BEFORE_REMEDY)[2]
 
 
 def _remedy_for(remark: Remark | None) -> str:

@@ -86,7 +86,7 @@ def compare(step: ComparedStep) -> Report:
         chosen=_needs(choice.compiled, chosen_flops),
         variant=choice.variant,
         measured=tuple(choice.sizes.items()),
-        why=choice.why,
+        plain_reason=choice.plain_reason,
         proved=rewritten is not None and bool(rewritten.proof),
         remarks=_remarks(step),
         recomputed=recomputed_operations(rewritten, names),

@@ -11,7 +11,6 @@ from ....search.budget.compiled_candidate import CompiledCandidate
 from ....support.locations import base_name
 from ....support.units import format_bytes
 from ..compilation.variants import Variant
-from ..messages.why_plain import reason_in, remedy_in
 from .donation import Donation
 from .redrawn_bits import RedrawnBits
 from .report_records import ReportData
@@ -68,12 +67,12 @@ def next_steps(report: ReportData) -> Iterator[str]:
     yield ""
     if report.search.refused:
         yield from wrap_line(f"why: {report.search.refused.splitlines()[0]}")
-    elif report.why is not None:
-        yield from wrap_line(f"why: {reason_in(report.why)}")
+    elif (plain_reason := report.plain_reason) is not None:
+        # A message without a remedy is printed whole.
+        yield from wrap_line(f"why: {plain_reason.reason if plain_reason.remedy else plain_reason}")
         large = _large_value(report)
-        remedy = remedy_in(report.why) if large is None else _IN_PARTS.format(**large)
-        # A message without a remedy consists of the reason only.
-        if remedy != reason_in(report.why):
+        remedy = plain_reason.remedy if large is None else _IN_PARTS.format(**large)
+        if remedy:
             yield from wrap_line(f"next: {remedy}")
     elif (cheaper := _cheaper(report)) is not None:
         yield from wrap_line(f"next: {cheaper}")

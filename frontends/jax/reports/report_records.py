@@ -11,6 +11,7 @@ from ....reports.by_module import ModuleNames, ModuleRow
 from ....search.budget.compiled_candidate import CompiledCandidate
 from ....support.remarks import Remark
 from ..compilation.variants import Variant
+from ..messages.why_plain import PlainReason
 from .donation import Donation
 from .fit_verdict import FitVerdict
 from .redrawn_bits import RedrawnBits
@@ -151,7 +152,7 @@ class ReportData:
         variant: The variant of the step that runs.
         measured: The temporaries, in bytes, of each variant that was compiled for the choice; empty if only one was
             compiled.
-        why: The reason that nothing is recomputed, with a remedy; None if operations are recomputed.
+        plain_reason: The reason that nothing is recomputed, and a remedy; None if operations are recomputed.
         proved: Whether the step that runs is proved equal to the plain step.
         remarks: The remarks of the rewrite.
         recomputed: The recomputed operations: `count` and `by_module`.
@@ -169,7 +170,7 @@ class ReportData:
     chosen: Needs
     variant: Variant
     measured: tuple[tuple[Variant, int | None], ...]
-    why: str | None
+    plain_reason: PlainReason | None
     proved: bool
     remarks: tuple[Remark | str, ...]
     recomputed: RecomputedOperations
@@ -180,6 +181,11 @@ class ReportData:
     devices: int = 1
     fit: FitVerdict | None = None
     donation: Donation | None = None
+
+    @property
+    def why(self) -> str | None:
+        """The message with the reason that nothing is recomputed, and a remedy; None if operations are recomputed."""
+        return None if self.plain_reason is None else str(self.plain_reason)
 
     @property
     def copies(self) -> int:

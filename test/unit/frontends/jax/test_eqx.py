@@ -16,7 +16,7 @@ import pytest
 import recompute
 
 pytest.importorskip("jax", reason="the frontend for JAX")
-from recompute.frontends.jax import jitted  # isort: skip
+from recompute.frontends.jax.lowering import step_tracer  # isort: skip
 from recompute.frontends.jax.lowering.lowered import Lowered  # isort: skip
 
 eqx: Any = pytest.importorskip("equinox")
@@ -155,7 +155,7 @@ def test_lowering_compiling_and_calling_pay_once_under_one_name(
 
         return counted
 
-    monkeypatch.setattr(jitted, "lower_and_rewrite", counting("rewrite", jitted.lower_and_rewrite))
+    monkeypatch.setattr(step_tracer, "lower_and_rewrite", counting("rewrite", step_tracer.lower_and_rewrite))
     monkeypatch.setattr(Lowered, "compile_rewritten", counting("compile", Lowered.compile_rewritten))
     caplog.set_level("INFO", "recompute.progress")
     step, given = recompute.eqx.filter_jit(train_step), start()

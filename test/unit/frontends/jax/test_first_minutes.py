@@ -22,7 +22,7 @@ from .steps import batch, jax, jnp, mlp, weights
 
 def test_step_is_rewritten_once_for_all_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
     """The methods `report` and `lower`, calls, and calls for shapes share one rewrite."""
-    module: Any = import_module("recompute.frontends.jax.jitted")
+    module: Any = import_module("recompute.frontends.jax.lowering.step_tracer")
     rewritten, result = module.lower_and_rewrite, list[str]()
 
     def counted(name: str, *rest: Any) -> Any:
@@ -66,7 +66,7 @@ def nnx_step() -> tuple[Any, Any, Any]:
 def test_report_and_call_share_their_work(options: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Report and call rewrite once and compile each program once, in either order, also after a donating call."""
     forget_pools()
-    module: Any = import_module("recompute.frontends.jax.jitted")
+    module: Any = import_module("recompute.frontends.jax.lowering.step_tracer")
     rewritten, result = module.lower_and_rewrite, list[str]()
     monkeypatch.setattr(module, "lower_and_rewrite", lambda *given: result.append(given[0]) or rewritten(*given))
 

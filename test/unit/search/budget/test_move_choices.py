@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from recompute.options.offload_option import parse_offload
-from recompute.planning.host_moves import NOTHING_MOVED, Offload
+from recompute.planning.host_moves import NOTHING_MOVED, Moves, Offload
 from recompute.rules.costs.cost import FLOPS
 from recompute.search.budget.move_choices import cheapest_moves, require_order_model
 from recompute.search.limits import Budget
@@ -16,7 +16,6 @@ from recompute.support.diagnostics import Refusal
 from recompute.support.interface import command_line
 from recompute.support.remarks import RemarkKind
 from recompute.test.given_rewrites import rewrite_of, step_of
-from recompute.transforms.offload import Moves
 
 MARKED, AT_SPEED = parse_offload("marked", FLOPS), parse_offload("25GB/s", "roofline(h100)")
 

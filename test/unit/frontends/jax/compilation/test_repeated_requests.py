@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 import recompute
-from recompute.frontends.jax import jitted
 from recompute.frontends.jax.compilation import budgeted
-from recompute.frontends.jax.lowering import explain_traced
+from recompute.frontends.jax.lowering import explain_traced, step_tracer
 from recompute.planning.solvers import solve_graph
 from recompute.search.candidate_plans.pool_cache import forget_pools
 from recompute.search.candidate_plans.solver_plans import BUDGET_SHARES
@@ -39,7 +38,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     count(jax.stages.Lowered, "compile")
     count(solve_graph, "plan_within")
     count(budgeted, "rewrite")
-    count(jitted, "lower_and_rewrite")
+    count(step_tracer, "lower_and_rewrite")
     count(explain_traced, "explain_verified")
     return names
 

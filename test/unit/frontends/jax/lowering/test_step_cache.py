@@ -67,7 +67,7 @@ def entries(folder: Path) -> list[Path]:
 def answer(actual: Lowered) -> tuple[object, ...]:
     """Return everything that a user can see of a lowered step."""
     rewritten = actual.rewritten
-    message = actual.as_text(debug_info=True), actual.why, list(map(str, actual.remarks)), actual.own_barriers
+    message = actual.as_text(debug_info=True), actual.plain_reason, list(map(str, actual.remarks)), actual.own_barriers
     if rewritten is None:
         return message
     again = rewritten.text, rewritten.plan_text, rewritten.proof, rewritten.copies, rewritten.extra_flops

@@ -98,7 +98,7 @@ def test_locations_point_to_user_code():
     step = recompute.jax.jit(mlp().step)
     text = step.lower(weights(), batch()).plain.as_text(debug_info=True)
     assert "steps.py" in text and __file__ in text
-    assert "frontends/jax/jitted.py" not in text
+    assert "frontends/jax/jitted.py" not in text and "lowering/step_tracer.py" not in text
 
 
 def test_plain_and_rewritten_executables_stay_distinct():

@@ -13,14 +13,12 @@ pytest.importorskip("jax", reason="the frontend for JAX")
 
 from recompute.analysis.step.module_steps import ForwardOverReverse, NoGradient
 from recompute.frontends.jax.messages.why_plain import (
+    PlainReason,
     checkpointed,
     nothing_recomputed,
     plain_is_smaller,
-    plain_message,
-    reason_in,
     reason_in_model,
     refused,
-    remedy_in,
 )
 
 
@@ -43,9 +41,10 @@ def remark(reason: str, topic: Topic = Topic.OTHER) -> Remark:
     ],
 )
 def test_remedy_follows_from_the_topic(topic: Topic, remedy: str) -> None:
-    message = nothing_recomputed("step", [remark("reason", topic)])
-    assert message.startswith("step: the plain step runs: reason; ") and remedy_in(message).startswith(remedy)
-    assert remedy_in(plain_is_smaller("step", 1, 2, [remark("reason", topic)])).startswith(remedy)
+    plain_reason = nothing_recomputed("step", [remark("reason", topic)])
+    assert str(plain_reason).startswith(f"step: the plain step runs: reason; {remedy}")
+    assert plain_reason.remedy.startswith(remedy)
+    assert plain_is_smaller("step", 1, 2, [remark("reason", topic)]).remedy.startswith(remedy)
 
 
 @pytest.mark.parametrize(
@@ -61,20 +60,20 @@ def test_remedy_follows_from_the_topic(topic: Topic, remedy: str) -> None:
     ],
 )
 def test_reason_is_the_most_important_remark(remarks: list[Remark], reason: str) -> None:
-    assert nothing_recomputed("step", remarks).startswith(f"step: the plain step runs: {reason}; ")
+    assert str(nothing_recomputed("step", remarks)).startswith(f"step: the plain step runs: {reason}; ")
 
 
 def test_larger_rewritten_step_states_the_failed_proof() -> None:
     remarks = [remark("proof", Topic.LOOPS_NOT_PROVED), remark("a reduction of less than 1 %", Topic.STEP_LEFT)]
-    message = plain_is_smaller("step", 1, 2, remarks)
+    message = str(plain_is_smaller("step", 1, 2, remarks))
     assert "(proof)" in message and "a reduction of less than 1 %" not in message
 
 
 def test_segment_that_frees_nothing_gets_more_than_a_hint_on_names() -> None:
     skipped = replace(remark("segment 'segment1' is not recomputed: nothing reads it"), frees_nothing=True)
-    message = nothing_recomputed("step", [skipped])
-    assert remedy_in(message).startswith("in a model of one layer nothing can be freed: name the blocks")
-    assert reason_in(message).startswith("segment 'segment1' is not")
+    plain_reason = nothing_recomputed("step", [skipped])
+    assert plain_reason.remedy.startswith("in a model of one layer nothing can be freed: name the blocks")
+    assert plain_reason.reason.startswith("segment 'segment1' is not")
 
 
 @pytest.mark.parametrize(
@@ -88,18 +87,29 @@ def test_single_numbered_segment_is_named_by_its_line(segments: tuple[str, ...],
 
 
 def test_message_names_the_checkpoint_of_the_step() -> None:
-    message = checkpointed("step", selects_segments=True)
-    assert reason_in(message).startswith("its own jax.checkpoint already recomputes")
-    assert "leave out segments=" in remedy_in(message)
-    assert "segments=" not in checkpointed("step", selects_segments=False)
+    plain_reason = checkpointed("step", selects_segments=True)
+    assert plain_reason.reason.startswith("its own jax.checkpoint already recomputes")
+    assert "leave out segments=" in plain_reason.remedy
+    assert "segments=" not in str(checkpointed("step", selects_segments=False))
 
 
-def test_message_without_remedy_is_returned_whole() -> None:
-    assert remedy_in("step: the plain step runs") == "step: the plain step runs"
-    assert plain_message("step", "reason", "remedy") == "step: the plain step runs: reason; remedy"
+def test_message_consists_of_the_reason_and_the_remedy() -> None:
+    assert str(PlainReason("step", "reason", "remedy")) == "step: the plain step runs: reason; remedy"
+    assert str(PlainReason("step", "reason", "")) == "step: the plain step runs: reason"
+    assert str(PlainReason("", "the step is plain", "remedy")) == "the step is plain; remedy"
+
+
+def test_reason_and_remedy_are_reworded() -> None:
+    assert PlainReason("step", "reason", "remedy").reworded(str.upper) == PlainReason("step", "REASON", "REMEDY")
 
 
 def test_class_of_refusal_determines_the_remedy() -> None:
-    assert "take the gradient inside" in refused("step", NoGradient(ModuleOp([]), "none"))
-    assert "take the derivative in reverse mode" in refused("step", ForwardOverReverse(ModuleOp([])))
-    assert refused("step", ValueError("why")) == "step: the plain step runs: why"
+    assert refused("step", NoGradient(ModuleOp([]), "none")).remedy.startswith("take the gradient inside")
+    assert "take the derivative in reverse mode" in str(refused("step", ForwardOverReverse(ModuleOp([]))))
+    assert str(refused("step", ValueError("why"))) == "step: the plain step runs: why"
+
+
+def test_remedy_at_the_end_of_an_error_is_the_remedy_of_the_step() -> None:
+    plain_reason = refused("step", ValueError("a; b; do this"))
+    assert (plain_reason.reason, plain_reason.remedy) == ("a; b", "do this")
+    assert str(plain_reason) == "step: the plain step runs: a; b; do this"

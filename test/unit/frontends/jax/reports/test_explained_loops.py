@@ -130,7 +130,7 @@ def test_reasons_name_segments_by_their_place() -> None:
     step = recompute.jax.jit(jax.value_and_grad(unrolled_loss))
     remarks = [remark for remark in step.report(blocks, x).remarks if isinstance(remark, Remark)]
     numbered = [remark for remark in remarks if re.search(r"segment 'segment\d'", remark.reason)]
-    message = nothing_recomputed("step", numbered[-1:])
+    message = str(nothing_recomputed("step", numbered[-1:]))
     assert re.match(r"step: the plain step runs: segment 'test_explained_loops\.py:\d+' is not recomputed: ", message)
 
 

@@ -12,6 +12,7 @@ import pytest
 
 import recompute
 from recompute.frontends.jax.compilation.budgeted_result import CompiledCandidate
+from recompute.frontends.jax.messages.why_plain import PlainReason
 from recompute.support.units import format_bytes
 from recompute.test.unit.frontends.jax.steps import batch, forward, jax, jnp, mlp, weights
 
@@ -45,8 +46,9 @@ def test_summary_of_a_step_without_saving_is_short():
 
 def test_a_message_without_a_remedy_is_printed_once():
     report = recompute.jax.jit(mlp().step).report(weights(), batch())
-    text = str(replace(report, why="step: the plain step runs: a reason", stored=replace(report.stored, saved=())))
-    assert text.count("a reason") == 1 and "next: step" not in text
+    without_remedy = PlainReason("step", "a reason", remedy="")
+    text = str(replace(report, plain_reason=without_remedy, stored=replace(report.stored, saved=())))
+    assert text.count("a reason") == 1 and "why: step: the plain step runs: a reason\nnext: donate_argnums=0" in text
 
 
 def _donation_in(step: Any, *args: Any, **kwargs: Any) -> str:
