@@ -64,8 +64,9 @@ def test_curves_are_monotone(name: str) -> None:
     assert results[-1].extra_cost == 0
 
 
+@pytest.mark.slow
 def test_least_budget_has_a_plan() -> None:
-    problem = net("densenet")
+    problem = net("unet")
     least = lowest_peak_plan(problem).peak_bytes
     outcome = solve(problem, least, effort=QUICK)
     assert isinstance(outcome, Result) and outcome.peak_bytes <= least < plain_peak(problem)
