@@ -25,7 +25,7 @@ from ...support.remarks import Remark, RemarkKind
 from ...support.units import format_bytes, readable_bytes
 from ..candidate_plans.pool import ModuleCandidate
 from ..candidate_plans.pool_cache import pool_of
-from ..limits import MODEL_ERROR, Budget, budget_limits
+from ..limits import MODEL_ERROR, Budget, BudgetLimits, budget_limits
 from ..loop_choices import has_loops
 from ..outcome import RewriteResult
 from .budget_problem import BudgetProblem, RunRewrite
@@ -62,7 +62,7 @@ def search_by_model(problem: BudgetProblem) -> RewriteResult:
     )
     best = rounds.best(MAX_REWRITES)
     if best is not None and limits.limit_bytes is None:
-        best = _result_below(rounds, best)
+        best = _result_below(rounds, best, limits)
     if best is not None and (limits.limit_bytes is not None or problem.stop()):
         return best
     reached = [*rounds.results.values()]
@@ -77,13 +77,15 @@ def search_by_model(problem: BudgetProblem) -> RewriteResult:
     return smallest
 
 
-def _result_below(rounds: Rounds[ModuleCandidate, RewriteResult], best: RewriteResult) -> RewriteResult:
-    """Return the result of the last budget that is met, where each budget is slightly below the lowest measured need;
-    `best` if the first of these budgets is not met."""
+def _result_below(
+    rounds: Rounds[ModuleCandidate, RewriteResult], best: RewriteResult, limits: BudgetLimits
+) -> RewriteResult:
+    """Return the result of the last budget that is met, where each budget is slightly below the preceding result;
+    `best`, the result to begin with, if the first budget is not met."""
     for _ in range(MAX_LOWER_LIMITS):
         if rounds.stop():
             break
-        limit = LOWER_SHARE * min(rounds.measured_needs.values())
+        limit = LOWER_SHARE * limits.largest_ratio(best.peaks)
         lower = replace(rounds, limit=limit, extra_candidates=0).best(REWRITES_PER_LIMIT)
         if lower is None:
             break

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from typing import Any
+
 import pytest
 
 import recompute
@@ -15,7 +18,9 @@ from recompute.test.examples import original
 
 
 def worst_of_pool(self: Rounds[object, RewriteResult], _: int) -> RewriteResult | None:
-    """Return the candidate with the highest need that the search could have chosen."""
+    """Return the candidate with the highest need that the search for `min` could have chosen; None for a limit."""
+    if self.limit is not None:
+        return None
     results = [self.measure(candidate, 0.0) for candidate in self.pool.candidates]
     return max((result for result in results if result is not None), key=lambda result: result[0])[1]
 
@@ -112,3 +117,22 @@ def test_no_budget_in_program_order_needs_less(step: str, target: str):
     least, reached = peak("min"), [peak(f"{share}%") for share in range(25, 100, 10)]
     assert least is not None and any(reached)
     assert least <= min(bytes_reached for bytes_reached in reached if bytes_reached is not None)
+
+
+def test_the_minimum_needs_no_more_than_a_share() -> None:
+    """A share reaches the lowest peak of this step with a smaller variant of a candidate of `min`."""
+    jax: Any = pytest.importorskip("jax")
+
+    def loss(weights: Any, x: Any) -> Any:
+        for weight in weights:
+            x = jax.numpy.tanh(x @ weight) + jax.numpy.sin(x)
+        return jax.numpy.mean(x**2)
+
+    arguments = [jax.ShapeDtypeStruct((16, 16), "float32")] * 3, jax.ShapeDtypeStruct((64, 16), "float32")
+    step = jax.jit(jax.value_and_grad(loss)).lower(*arguments).as_text()
+    peaks = dict[str, int]()
+    for budget in ("min", "70%", "60%", "50%"):
+        with suppress(Refusal):
+            ((_, after),) = recompute.rewrite(step, budget=budget, memory_model="xla").memory("xla").values()
+            peaks[budget] = after.peak_bytes
+    assert len(peaks) > 1 and min(peaks.values()) == peaks["min"]
