@@ -40,6 +40,7 @@ from ..support.suggestions import close_name
 from .custom_forms import start_of_name
 from .normalize import normalize
 from .repeated_lines import RepeatedLineParser
+from .resources import ELIDED
 from .syntax.numbers import NumberParser
 from .workarounds import install
 from .xdsl_syntax import SYNTAXES
@@ -85,10 +86,6 @@ def parse_module(text: str, name: str = "<input>", context: Context | None = Non
     """
     install()
     return ModuleParser(context or make_context(), text, name).parse_module()
-
-
-ELIDED = "__elided__"
-"""The name that MLIR prints for a resource whose content it omits, in place of the resource's name."""
 
 
 @cache

@@ -14,12 +14,15 @@ from xdsl.dialects.builtin import DenseResourceAttr, FloatAttr, IntegerAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.constants.dense import DenseAttr, to_numpy
+from ...dialects.constants.dense_literal import count_of
+from ...dialects.constants.elements import SUB_BYTE_BITS, dtype_of
 from ...dialects.stablehlo.checks import shape_of
 from ...dialects.stablehlo.creation import ConstantOp, IotaOp
 from ...dialects.stablehlo.padding import PadOp, ReverseOp
 from ...dialects.stablehlo.shapes import BroadcastInDimOp, ReshapeOp, TransposeOp
 from ...dialects.stablehlo.slices import ConcatenateOp, DynamicSliceOp, DynamicUpdateSliceOp, SliceOp
-from ...support.type_guards import is_standard_dense
+from ...mlir_io.resources import resource_bytes, unknown_content
+from ...support.type_guards import is_standard_dense, is_tensor
 from .arrays import Array, Kernel, as_owned, dtype_at, on_one, on_two
 from .conversion import convert
 
@@ -44,8 +47,24 @@ def is_splat(op: Operation) -> bool:
 
 def _dense(value: Attribute) -> Array | None:
     if isinstance(value, DenseResourceAttr):
-        raise ValueError("its data is a dense resource, whose elements the program does not contain")
+        return _resource(value)
     return to_numpy(value) if isinstance(value, DenseAttr) or is_standard_dense(value) else None
+
+
+def _resource(value: DenseResourceAttr) -> Array:
+    """Return the elements of a dense resource. Raises `ValueError` if they are unknown or do not fit the type."""
+    name = value.resource_handle.data
+    if (raw := resource_bytes(name)) is None:
+        raise ValueError(unknown_content(name))
+    type_ = value.type
+    if not is_tensor(type_):
+        raise ValueError(f"its data is the resource '{name}' of the type {type_}; only tensors are supported")
+    dtype = dtype_of(type_.element_type)
+    if dtype in SUB_BYTE_BITS:
+        raise ValueError(f"the resource '{name}' has elements that are narrower than a byte; write a constant instead")
+    if len(raw) != (expected := count_of(type_) * dtype.itemsize):
+        raise ValueError(f"the resource '{name}' has {len(raw)} bytes, but the type {type_} needs {expected}")
+    return np.frombuffer(raw, dtype).reshape(type_.get_shape())
 
 
 def _is_repeated(values: Array) -> bool:

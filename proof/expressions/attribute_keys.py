@@ -14,10 +14,8 @@ from functools import singledispatchmethod
 from math import prod
 from typing import Any
 
-from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
 from xdsl.dialects.builtin import (
     ArrayAttr,
-    Builtin,
     DenseIntOrFPElementsAttr,
     DenseResourceAttr,
     DictionaryAttr,
@@ -29,7 +27,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Data, ParametrizedAttribute
 
 from ...dialects.constants.dense import DenseAttr, SplatBytes
-from ...mlir_io.parser import ELIDED
+from ...mlir_io.resources import resource_content, unknown_content
 
 _SYMBOL = re.compile(r'@(?:"([^"]*)"|([\w$.-]+))')
 # An alias is a number (`#0`) or a name without a dialect (`#map`, but not `#other.map` or `#other<map>`). A backslash
@@ -139,8 +137,7 @@ class AttributeKeys:
 
     @_key.register
     def _resource(self, attribute: DenseResourceAttr) -> Hashable:
-        content = _content_of(attribute.resource_handle.data)
-        return "resource", self.number(attribute.type), content if content.islower() else content.lower()
+        return "resource", self.number(attribute.type), _content_of(attribute.resource_handle.data)
 
     @_key.register
     def _symbol(self, attribute: SymbolRefAttr) -> Hashable:
@@ -163,21 +160,10 @@ class AttributeKeys:
 
 
 def _content_of(resource: str) -> str:
-    """Return the alignment and the content of a resource, in hexadecimal.
-
-    `resource`: the name under which the parser stored the resource, which is unique among the resources of all parsed
-    texts.
-    """
-    interface = Builtin.get_interface(OpAsmDialectInterface)
-    assert interface is not None, "xDSL's builtin dialect stores resources"
-    # All elided resources have the same name, whatever their content was.
-    content = None if resource.startswith(ELIDED) else interface.lookup(resource)
-    if not content:
-        raise OpaqueAttributeError(
-            f"the content of the resource '{resource}' is unknown; give the program with its section "
-            "{-# dialect_resources … #-}, which mlir-opt prints unless --mlir-elide-elementsattrs-if-larger or "
-            "--mlir-elide-resource-strings-if-larger is set"
-        )
+    """Return the alignment and the elements of a resource, in hexadecimal. Raises `OpaqueAttributeError` if the program
+    omits them."""
+    if (content := resource_content(resource)) is None:
+        raise OpaqueAttributeError(unknown_content(resource))
     return content
 
 

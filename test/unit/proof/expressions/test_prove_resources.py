@@ -75,7 +75,7 @@ def test_changed_resources_are_not_proved(name: str) -> None:
 
 def test_message_shows_the_contents() -> None:
     reason = compare(STEP, UNEQUAL["one byte differs"]).reason
-    assert "F0000803F : tensor<2xf32>" in reason and "F0000813F : tensor<2xf32>" in reason
+    assert "f0000803f : tensor<2xf32>" in reason and "f0000813f : tensor<2xf32>" in reason
 
 
 @pytest.mark.parametrize(
