@@ -54,7 +54,7 @@ def test_impossible_budget_snippet_fails_as_stated(tmp_path: Path, capsys: pytes
 def test_table_of_options_names_existing_options():
     from recompute.frontends.torch.partition.options import OURS
 
-    table = TEXT.split("The options have the names of")[1].split("```")[0]
+    table = TEXT.split("| option |")[1].split("```")[0]
     rows = re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)
     names = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
     assert len(names) >= 12 and names <= OURS
