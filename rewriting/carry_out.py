@@ -80,7 +80,7 @@ def _emitted_peaks(function: FuncOp, step: Step, forecast: Peaks | None) -> Peak
     peaks = Peaks.of_step(function, step)
     if forecast is None or peaks.in_order > forecast.in_order or peaks.eager > forecast.eager:
         return peaks
-    return Peaks.known(peaks.in_order, peaks.eager, lambda: forecast.xla)
+    return Peaks.from_values(peaks.in_order, peaks.eager, lambda: forecast.xla)
 
 
 def carry_out_best(
@@ -102,7 +102,7 @@ def carry_out_best(
     Raises:
         Refusal: The selection does not apply to the module.
     """
-    selection, keeps_barriers = options.selection, options.emission.keeps_barriers
+    selection = options.selection
     choices = for_each_step(steps, partial(choose_for, options=options))
     remarks_of = {
         function: _choice_remarks(function, step, choices[function], selection, chosen)
@@ -114,28 +114,37 @@ def carry_out_best(
     for choice in applied.values():
         write_marks(choice.chosen.planned.decided)
     plans = {function: choice.chosen.planned.plan for function, choice in applied.items()}
+    keeps_barriers = options.emission.keeps_barriers
     saved_share = _predicted_share(module, applied) if keeps_barriers and not has_cut_loops else None
     copying = {
         function.sym_name.data: choice for function, choice in applied.items() if choice.chosen.planned.plan.copies
     }
     if keeps_barriers:
-        # The original peaks under XLA are computed on first access, and this may happen after the step has changed.
-        for choice in copying.values():
-            choice.forecast.read_function()
+        _read_functions(choice.forecast for choice in copying.values())
     cloned = clone_marked(module, steps, lambda function, _: plans.get(function, Plan()), selection.permission)
-    is_rewritten = has_cut_loops or any(plan.copies for plan in plans.values())
-    per_step = [
-        reword_beside_rewritten(remarks) if is_rewritten and not plans.get(function, Plan()).copies else remarks
-        for function, remarks in remarks_of.items()
-    ]
+    on_choices = _beside_rewritten(remarks_of, plans) if copying or has_cut_loops else chain(*remarks_of.values())
     return CarriedOut(
         steps=cloned.steps,
-        remarks=(*chain(*per_step), *_without_marks_of_choice(cloned.remarks, marked - chosen)),
+        remarks=(*on_choices, *_without_marks_of_choice(cloned.remarks, marked - chosen)),
         before={name: choice.before for name, choice in copying.items()},
         optional=frozenset(name for name, choice in copying.items() if choice.is_free),
         forecasts={name: choice.chosen.peaks for name, choice in copying.items()},
         saved_share=saved_share,
     )
+
+
+def _read_functions(forecasts: Iterable[Forecast]) -> None:
+    """Read the functions of the forecasts before they change, because the original peaks under the XLA:CPU model are
+    computed on first access."""
+    for forecast in forecasts:
+        forecast.read_function()
+
+
+def _beside_rewritten(remarks_of: Mapping[FuncOp, list[Remark]], plans: Mapping[FuncOp, Plan]) -> Iterator[Remark]:
+    """Yield the remarks on all steps. Reword the remarks on each step without copies, because another part of the
+    module is rewritten."""
+    for function, remarks in remarks_of.items():
+        yield from remarks if plans.get(function, Plan()).copies else reword_beside_rewritten(remarks)
 
 
 def _without_marks_of_choice(remarks: Iterable[Remark], marked_by_user: Collection[Operation]) -> Iterator[Remark]:
@@ -205,9 +214,7 @@ def carry_out_planned(module: ModuleOp, steps: Steps, options: RecomputeOptions)
     assert planned is not None, "the options have a plan or a planner"
     forecasts = [Forecast.of(function, step, options.emission) for function, step in steps]
     if options.emission.keeps_barriers:
-        # The original peaks under XLA are computed after the steps have changed.
-        for forecast in forecasts:
-            forecast.read_function()
+        _read_functions(forecasts)
     if callable(planned):
         cloned = clone_with_planner(module, planned, permission, steps)
     else:

@@ -6,11 +6,12 @@
     run_with_alternatives      a new module, without a budget: the best result of the runs below
     run_stages (`stages.py`)   the result of one run
 
-A run with different options follows if it may be better. `search/choice/alternatives.py` compares the results:
+Runs with different options follow in this order, if they may be better. `search/choice/alternatives.py` compares the
+results:
 
     run                 if                                                   replaces the result before it
-    loops alone         copies lower no peak, but loops were cut             always
     branches joined     there are several conditionals                       if its peak is lower
+    loops alone         copies lower no peak, but loops were cut             always
     functions inlined   restored calls may raise a peak                      if restored calls do raise one
     calls in place      the runs above are refused, or foreign attributes    unless this run is also refused
                         of calls are lost
@@ -180,6 +181,7 @@ def _run_with_calls_inlined(module: ModuleOp, options: RecomputeOptions) -> Rewr
             if is_better_with_joined_branches(joined, result, module, options.emission.keeps_barriers):
                 result, alternative, joins_branches = joined, joined_alternative, True
     if alternative is Alternative.LOOPS_ALONE:
+        assert not joins_branches, "a result whose copies lower no peak is not better than the result before it"
         options = options.with_planned(plan_nothing)
         alone, alternative = run_stages(module, options)
         result = loops_alone(result, alone)

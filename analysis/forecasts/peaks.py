@@ -52,7 +52,7 @@ class Peaks:
     xla_peak: Deferred[int] = field(repr=False)
 
     @classmethod
-    def known(cls, in_order: int, eager: int, compute_xla: Callable[[], int]) -> Peaks:
+    def from_values(cls, in_order: int, eager: int, compute_xla: Callable[[], int]) -> Peaks:
         """Return peaks whose values for program order and the eager schedule are given. The peak under the XLA:CPU
         model is computed on first access."""
         orders = OrderPeaks(in_order, eager)

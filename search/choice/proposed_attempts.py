@@ -17,9 +17,10 @@ from .attempts import DEFAULT_ATTEMPT, Attempt
 from .segment_decisions import Segmentation
 
 MANY_OPERATIONS = 2000
-"""In a step with at least this number of operations, only one way of copying named segments is tried. Among 89 such
-steps in the examples and benchmarks, this restriction raises the peak of none and lowers the peak of two. Each further
-way would take a tenth of the time of the whole pass."""
+"""The number of operations from which a step is large. In a large step, fewer attempts are planned, and the XLA:CPU
+model runs only for attempts with a low peak in program order (`best_attempt.py`). Only one way of copying named
+segments is tried: each further way would take a tenth of the time of the whole pass, and among 89 large steps in the
+examples and benchmarks, this restriction raises the peak of none and lowers the peak of two."""
 
 STRUCTURES = 3
 """Number of divisions by structure that are tried in addition to named segments; in a step with fewer than

@@ -105,7 +105,7 @@ def test_demanded_copies_are_not_optional() -> None:
 
 
 def test_peaks_are_divided_by_whether_copies_are_demanded() -> None:
-    peaks = {name: Peaks.known(size, size, lambda: 0) for name, size in (("free", 1), ("forced", 2))}
+    peaks = {name: Peaks.from_values(size, size, lambda: 0) for name, size in (("free", 1), ("forced", 2))}
     carried_out = CarriedOut((), (), before=peaks, optional=frozenset({"free"}))
     assert carried_out.before_optional == {"free": peaks["free"]}
     assert carried_out.before_demanded == {"forced": peaks["forced"]}

@@ -26,7 +26,7 @@ def test_xla_peak_is_forecast_unless_other_peaks_exceed(in_order: int, eager: in
     ((function, step),) = steps = numbered_steps(inlined(NAME).clone())
     plan = plan_attempt(step, AUTO, DEFAULT_ATTEMPT, AttemptTargets.of(step, AUTO)).plan
     name, before = function.sym_name.data, peaks_before(NAME)
-    forecast = Peaks.known(before.in_order + in_order, before.eager + eager, lambda: FORECAST)
+    forecast = Peaks.from_values(before.in_order + in_order, before.eager + eager, lambda: FORECAST)
     carried_out = CarriedOut((ClonedStep(name, step.graph, plan, ()),), (), forecasts={name: forecast})
     (after,) = carried_out.emitted_peaks(steps).values()
     assert (after.in_order, after.eager) == (before.in_order, before.eager)

@@ -19,5 +19,5 @@ def test_peaks_equal_those_of_the_timelines(name: str) -> None:
 
 
 def test_step_is_steady_within_a_tenth_of_program_order() -> None:
-    steady, unsteady = (Peaks.known(100, eager, lambda: 0) for eager in (110, 111))
+    steady, unsteady = (Peaks.from_values(100, eager, lambda: 0) for eager in (110, 111))
     assert steady.is_steady and not unsteady.is_steady

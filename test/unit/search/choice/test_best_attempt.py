@@ -23,7 +23,7 @@ from recompute.test.examples import inlined
 
 NAMED, BLOCKS, STRUCTURE = None, Cuts((0, 1, 2), 1, 1, CutMethod.BLOCKS), Cuts((0, 1, 2), 1, 1)
 WHOLE = Cuts((0, 1), 1, 1, CutMethod.WHOLE)
-BEFORE = Peaks.known(1000, 1000, lambda: 1000)
+BEFORE = Peaks.from_values(1000, 1000, lambda: 1000)
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Given:
     def scored(self, planned: PlannedAttempt) -> ScoredAttempt:
         plan = planned.plan if self.has_copies else Plan()
         attempt = replace(planned, attempt=Attempt(Segmentation(self.cuts)), plan=plan)
-        return GivenAttempt(attempt, Peaks.known(self.in_order, self.eager, self._xla_peak), self.work)
+        return GivenAttempt(attempt, Peaks.from_values(self.in_order, self.eager, self._xla_peak), self.work)
 
     def _xla_peak(self) -> int:
         assert self.xla is not None, "the XLA:CPU model is not evaluated"

@@ -169,11 +169,11 @@ def test_names_and_blocks_are_preferred_to_cuts_by_structure(sizes: dict[str, in
     tried = [
         ScoredAttempt(
             replace(planned, attempt=Attempt(Segmentation(CUTS.get(kind)))),
-            Peaks.known(1000, 1000, lambda size=size: size),
+            Peaks.from_values(1000, 1000, lambda size=size: size),
         )
         for kind, size in sizes.items()
     ]
-    result = best_attempt(tried, Peaks.known(2000, 2000, lambda: 2000), keeps_barriers=True)
+    result = best_attempt(tried, Peaks.from_values(2000, 2000, lambda: 2000), keeps_barriers=True)
     assert str(result.planned.attempt).endswith(chosen)
 
 
@@ -206,12 +206,12 @@ def test_xla_model_is_skipped_for_losing_attempts(is_large: bool, monkeypatch: p
     items = list[int]()
 
     def attempt(in_order: int, eager: int, cuts: Cuts | None = None) -> ScoredAttempt:
-        peaks = Peaks.known(in_order, eager, lambda: items.append(in_order) or in_order)
+        peaks = Peaks.from_values(in_order, eager, lambda: items.append(in_order) or in_order)
         return ScoredAttempt(replace(planned, attempt=Attempt(Segmentation(cuts))), peaks)
 
     whole = attempt(1900, 1900, Cuts((0, 1), 1, 1, CutMethod.WHOLE))
     tried = [attempt(1000, 1000), attempt(1300, 1000), attempt(1301, 1000), attempt(500, 2500), whole]
-    best_attempt(tried, Peaks.known(2000, 2000, lambda: 2000), keeps_barriers=True)
+    best_attempt(tried, Peaks.from_values(2000, 2000, lambda: 2000), keeps_barriers=True)
     assert set(items) == ({1000, 1300, 1900} if is_large else {1000, 1300, 1301, 1900})
 
 

@@ -11,7 +11,7 @@ from recompute.search.choice.vetoes import why_all_worse, why_too_much_work, why
 
 
 def peaks(in_order: int, eager: int, xla: int) -> Peaks:
-    return Peaks.known(in_order, eager, lambda: xla)
+    return Peaks.from_values(in_order, eager, lambda: xla)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_peaks_of_the_xla_model_are_not_computed_for_a_target_without_barriers()
     def unreadable() -> int:
         raise KeyError("the step has changed")
 
-    before, after = (Peaks.known(size, size, unreadable) for size in (1000, 999))
+    before, after = (Peaks.from_values(size, size, unreadable) for size in (1000, 999))
     assert why_worse(before, after, keeps_barriers=False) is not None
 
 
