@@ -65,6 +65,12 @@ def start() -> tuple[Any, Any, Any, Any]:
     return network, state, jnp.ones((256, 16)), jnp.zeros((256, 16))
 
 
+@pytest.fixture(scope="module")
+def step() -> Any:
+    """The rewritten training step, which the tests share: it is rewritten and compiled once for `start()`."""
+    return recompute.eqx.filter_jit(train_step)
+
+
 def trained(step: Any, **keywords: Any) -> tuple[list[float], Any]:
     """Return three losses and the network."""
     (network, state, *batch), losses = start(), list[float]()
@@ -74,8 +80,7 @@ def trained(step: Any, **keywords: Any) -> tuple[list[float], Any]:
     return losses, network
 
 
-def test_training_equals_that_of_filter_jit():
-    step = recompute.eqx.filter_jit(train_step)
+def test_training_equals_that_of_filter_jit(step: Any):
     losses, network = trained(step)
     expected_losses, expected = trained(eqx.filter_jit(train_step))
     assert losses == expected_losses and losses[0] > losses[-1]
@@ -92,8 +97,8 @@ def test_each_static_argument_gives_a_step_of_its_own():
     assert repr(step) == "<recompute.eqx.filter_jit(train_step), lowered for no calls>"
 
 
-def test_reports_have_the_names_of_modules():
-    step, given = recompute.eqx.filter_jit(train_step), start()
+def test_reports_have_the_names_of_modules(step: Any):
+    given = start()
     report = step.report(*given)
     assert {row.module for row in report.modules} >= {"Network/layers0", "Network/layers1", "Network/layers2"}
     assert report.proved and (report.chosen.temporaries or 0) < 0.6 * (report.plain.temporaries or 0)
@@ -134,9 +139,9 @@ def test_methods_and_modules_are_jitted():
         assert float(found_value) == float(value) and bool(eqx.tree_equal(found_gradient, gradient))
 
 
-def test_step_is_lowered_and_compiled_by_hand():
+def test_step_is_lowered_and_compiled_by_hand(step: Any):
     given = start()
-    lowered = recompute.eqx.filter_jit(train_step).lower(*given)
+    lowered = step.lower(*given)
     assert lowered.lowered.why is None and lowered.lowered.rewritten.copies > 0
     network, _, value = lowered.compile()(*given)
     expected, _, expected_value = eqx.filter_jit(train_step)(*given)
@@ -213,10 +218,10 @@ def test_jax_jit_of_nnx_step_names_nnx_jit():
         recompute.jax.jit(lambda model, x: jnp.sum(model.w[...] @ x))(Graph(), jnp.ones(4))
 
 
-def test_explain_reports_budget_fit():
-    plain = recompute.jax.explain(recompute.eqx.filter_jit(train_step), *start(), budget="1GiB")
+def test_explain_reports_budget_fit(step: Any):
+    plain = recompute.jax.explain(step, *start(), budget="1GiB")
     assert plain.fit is not None and plain.fit.fits and plain.copies == 0
-    rewritten = recompute.jax.explain(recompute.eqx.filter_jit(train_step), *start(), budget=0.8)
+    rewritten = recompute.jax.explain(step, *start(), budget=0.8)
     assert rewritten.fit is not None and rewritten.fit.fits and rewritten.copies > 0
 
 
@@ -238,10 +243,9 @@ def test_explain_refuses_filter_jit_with_the_remedy():
         recompute.jax.explain(eqx.filter_jit(train_step), *start())
 
 
-def test_donation_hint_states_that_all_arguments_are_donated():
+def test_donation_hint_states_that_all_arguments_are_donated(step: Any):
     from recompute.frontends.jax.reports.donation import Donation
 
     donation = Donation("donate_argnums=(0,)", 2**20)
-    report = recompute.eqx.filter_jit(train_step).report(*start())
-    hint = str(recompute.eqx.filter_jit(train_step).reworded_report(replace(report, donation=donation)))
+    hint = str(step.reworded_report(replace(step.report(*start()), donation=donation)))
     assert 'next: donate="all" frees up to 1.0 MiB; it donates all arrays among the arguments, also the batch' in hint

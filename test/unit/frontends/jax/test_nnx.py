@@ -27,10 +27,16 @@ def _nothing_saved_is_an_error():
         yield
 
 
+@pytest.fixture(scope="module")
+def step() -> Any:
+    """The rewritten training step, which the tests share: it is rewritten and compiled once for `built()`."""
+    return recompute.nnx.jit(train_step)
+
+
 @pytest.mark.slow("transformer", "cnn")
 @pytest.mark.parametrize("name", MODELS)
-def test_models_train_with_at_most_remat_memory(name: str):
-    losses, bytes = MODELS[name].trained(recompute.nnx.jit)
+def test_models_train_with_at_most_remat_memory(name: str, step: Any):
+    losses, bytes = MODELS[name].trained(lambda _: step)
     expected_losses, plain_bytes = MODELS[name].trained(nnx.jit)
     assert losses == expected_losses and len(set(losses)) == len(losses)
     assert bytes <= 1.02 * MODELS[name].temporaries_of_remat() and bytes < 0.8 * plain_bytes
@@ -108,13 +114,13 @@ def arrays_of(node: Any) -> list[Any]:
             for leaf in jax.tree.leaves(nnx.state(node))]  # fmt: skip
 
 
-def test_all_state_is_updated_in_place():
+def test_all_state_is_updated_in_place(step: Any):
     """Weights, the optimizer's moments and counter, and the counters of random streams are updated in place."""
     after = dict[str, list[Any]]()
-    for name, jit in (("ours", recompute.nnx.jit), ("theirs", nnx.jit)):
+    for name, jitted in (("ours", step), ("theirs", nnx.jit(train_step))):
         model, optimizer, x = built()
         weights = model.blocks[0].up.kernel
-        jit(train_step)(model, optimizer, x)
+        jitted(model, optimizer, x)
         assert model.blocks[0].up.kernel is weights
         assert int(optimizer.step[...]) == 1 and int(model.blocks[0].dropout.rngs.count[...]) == 1
         after[name] = arrays_of((model, optimizer))
@@ -252,15 +258,15 @@ def test_derived_modules_have_names_of_their_own():
     assert "/first/sin" in text and "first/first" not in text
 
 
-def test_explain_reports_budget_fit():
-    plain = recompute.jax.explain(recompute.nnx.jit(train_step), *built(), budget="1GiB")
+def test_explain_reports_budget_fit(step: Any):
+    plain = recompute.jax.explain(step, *built(), budget="1GiB")
     assert plain.fit is not None and plain.fit.fits and plain.copies == 0
-    rewritten = recompute.jax.explain(recompute.nnx.jit(train_step), *built(), budget=0.8)
+    rewritten = recompute.jax.explain(step, *built(), budget=0.8)
     assert rewritten.fit is not None and rewritten.fit.fits and rewritten.copies > 0
 
 
-def test_report_advises_to_donate_modules():
-    report = recompute.nnx.jit(train_step).report(*built())
+def test_report_advises_to_donate_modules(step: Any):
+    report = step.report(*built())
     assert report.donation is not None and report.donation.option == "donate_argnums=(0, 1)"
     donated = recompute.nnx.jit(train_step, donate_argnames=("model", "optimizer")).report(*built())
     assert donated.donation is None

@@ -86,10 +86,12 @@ def test_clearing_the_cache_repeats_the_search(work: list[str]) -> None:
 
 def test_nnx_report_is_not_repeated(work: list[str]) -> None:
     pytest.importorskip("flax.nnx")
-    from recompute.test.unit.frontends.jax.nnx_models import train_step
-    from recompute.test.unit.frontends.jax.test_nnx import built
+    from recompute.test.unit.frontends.jax.nnx_models import Dense, chain_of, nnx, optax, train_step
 
-    step, arguments = recompute.nnx.jit(train_step), built()
+    training = chain_of(Dense, 2, 16, 128, 16)
+    model = training.build(False)
+    arguments = model, nnx.Optimizer(model, optax.sgd(1e-2), wrt=nnx.Param), training.inputs()
+    step = recompute.nnx.jit(train_step)
     first = recompute.nnx.explain(step, *arguments, budget="60%")
     assert work
     work.clear()

@@ -3,6 +3,7 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import recompute
@@ -27,9 +28,15 @@ def with_dropout(width: int, scope: str = "layer") -> tuple[Any, Any, Any, Any]:
     return jax.value_and_grad(loss), weights, jnp.ones((BATCH, width)), jax.random.key(0)
 
 
-def test_report_names_the_masks_whose_bits_are_drawn_again() -> None:
+@cache
+def report_with_draws() -> Any:
+    """Return the report of the step without options, which the tests share."""
     step, *args = with_dropout(WIDTH)
-    report = recompute.jax.jit(step).report(*args)
+    return recompute.jax.jit(step).report(*args)
+
+
+def test_report_names_the_masks_whose_bits_are_drawn_again() -> None:
+    report = report_with_draws()
     draws = report.recomputed.draws
     assert draws is not None and draws.mask_bytes == BYTES_OF_MASKS and draws.mask_names == ("dropout/lt",)
     text = " ".join(str(report).split())
@@ -39,7 +46,7 @@ def test_report_names_the_masks_whose_bits_are_drawn_again() -> None:
 
 def test_saving_the_named_masks_lowers_the_extra_work() -> None:
     step, *args = with_dropout(WIDTH)
-    redrawn = recompute.jax.jit(step).report(*args)
+    redrawn = report_with_draws()
     saved = recompute.jax.jit(step, save=["dropout/lt"]).report(*args)
     assert saved.recomputed.draws is None and "random bits" not in str(saved)
     (plain, with_draws), (_, without_draws) = redrawn.flops, saved.flops
