@@ -56,7 +56,7 @@ except ImportError as error:
 """
 
 
-LIGHT = """
+LIGHT_UNTIL_THREADS_CALL = """
 import sys
 import recompute.jax
 recompute.jax.block, recompute.jax.save, recompute.jax.disabled, recompute.jax.NothingSaved
@@ -64,9 +64,7 @@ recompute.jax.paddle.recompute, recompute.jax.mindspore.Cell
 heavy = [f"recompute.{name}" for name in "driver options planning rules search transforms".split()]
 heavy += ["xdsl", "numba", "networkx", "highspy"]
 print(*[name for name in heavy if name in sys.modules])
-"""
 
-IN_THREADS = """
 import threading
 import jax
 import jax.numpy as jnp
@@ -104,6 +102,7 @@ def test_jax_is_imported_at_first_attribute_access(tmp_path: Path):
     run(WITHOUT, tmp_path)
 
 
+@pytest.mark.slow("elsewhere")
 @pytest.mark.parametrize("folder", [None, Path(recompute.__file__).parent], ids=["elsewhere", "in the repository"])
 def test_frontend_is_an_importable_module(tmp_path: Path, folder: Path | None):
     run(AS_A_MODULE, folder or tmp_path)
@@ -118,12 +117,9 @@ def test_missing_jax_error_names_the_install(tmp_path: Path):
     assert "pip install 'xdsl-recompute[jax]'" in run(NOT_INSTALLED, tmp_path)
 
 
-def test_package_import_omits_the_engine(tmp_path: Path):
-    assert run(LIGHT, tmp_path).split() == []
-
-
-def test_engine_import_is_thread_safe(tmp_path: Path):
-    run(IN_THREADS, tmp_path)
+def test_package_import_omits_the_engine_and_its_import_is_thread_safe(tmp_path: Path):
+    """The import of the package omits the engine, which the first calls then import, in several threads at once."""
+    assert run(LIGHT_UNTIL_THREADS_CALL, tmp_path).split() == []
 
 
 @pytest.mark.parametrize("module", [recompute, recompute.jax], ids=["recompute", "recompute.jax"])
