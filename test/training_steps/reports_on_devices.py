@@ -20,7 +20,7 @@ from recompute.frontends.jax.internals import private
 from recompute.frontends.jax.reports import device_part as per_device
 from recompute.reports.by_module import OUTSIDE
 
-DEVICES, LAYERS, ROWS, WIDTH, HIDDEN = 8, 4, 256, 16, 64
+DEVICES, LAYERS, ROWS, WIDTH, HIDDEN = 8, 3, 256, 16, 64
 Spec = PartitionSpec
 
 
