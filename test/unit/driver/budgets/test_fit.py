@@ -172,12 +172,12 @@ def test_bound_within_the_error_of_program_order_is_unknown_for_a_step_of_jax() 
 
 def test_unknown_answer_states_the_smallest_plan_found() -> None:
     step = original("mlp.small.mlir")
-    answer = recompute.fit(step, "55.9%")
+    answer = recompute.fit(step, "55%")
     assert answer.verdict is Verdict.NOT_FOUND and answer.lower_bound is not None
     assert answer.lower_bound.bytes <= answer.limits["main"] < answer.smallest_peaks["main"] < answer.plain["main"]
     smallest = recompute.rewrite(step, budget="min", memory_model="order")
     assert answer.smallest_peaks["main"] == smallest.memory()["main"][1].peak_bytes
-    stopped = recompute.fit(step, "55.9%", stop=lambda: True)
+    stopped = recompute.fit(step, "55%", stop=lambda: True)
     assert not stopped.smallest_peaks and "smallest plan" not in str(stopped)
 
 
