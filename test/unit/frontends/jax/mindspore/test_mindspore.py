@@ -8,6 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import pytest
@@ -35,7 +36,9 @@ def gradient(call: Call) -> Call:
     return jax.value_and_grad(loss)
 
 
+@cache
 def lowered(call: Call) -> recompute.jax.Lowered:
+    """Return the lowered step of a call, whose later changes have no effect."""
     return recompute.jax.jit(gradient(call), measure=False).lower(weights(LAYERS), batch())
 
 
@@ -49,9 +52,14 @@ def cell(function: Call, **switches: bool) -> Call:
     return result
 
 
+@cache
+def results_of(plain: Call) -> Any:
+    return jax.jit(gradient(plain))(weights(LAYERS), batch())
+
+
 def equal_to_plain(call: Call, plain: Call = layer) -> None:
     arguments = weights(LAYERS), batch()
-    expected = jax.jit(gradient(plain))(*arguments)
+    expected = results_of(plain)
     assert far_apart(lowered(call).compile()(*arguments), expected) == []
     # Under plain `jax.jit` the call is nothing at all.
     assert far_apart(jax.jit(gradient(call))(*arguments), expected) == []
