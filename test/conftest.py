@@ -27,13 +27,19 @@ from recompute.test.scheduling import in_order, part_of
 
 SUITE = Path(__file__).resolve().parent / "filecheck"
 # Modules are made of cycles and stay, for other tests to share: to look through all of them often takes long.
-RARE_COLLECTIONS = (500_000, 20, 100)
+RARE_COLLECTIONS = (3_000_000, 20, 100)
 
 
 def pytest_configure() -> None:
     # No test reads or writes the user's cache, nor do the processes that tests start.
     os.environ["RECOMPUTE_CACHE_DIR"] = ""
     gc.set_threshold(*RARE_COLLECTIONS)
+
+
+def pytest_collection_finish() -> None:
+    # The imported modules and the tests stay until the end.
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
