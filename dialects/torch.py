@@ -173,7 +173,7 @@ def _verify_call(op: Operation) -> None:
         )
     text = op.attributes.get(ARGS)
     if not isinstance(text, StringAttr):
-        raise VerifyException(f"'{ARGS}' must be a string, the argument list of the call")
+        raise VerifyException(f"'{ARGS}' must be a string that contains the argument list of the call")
     try:
         named = sorted(set(parse_arguments(text.data).operands()))
     except ValueError as error:

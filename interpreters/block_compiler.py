@@ -332,7 +332,7 @@ def _symbol_table_of(op: Operation) -> Operation:
     while holder is not None and not holder.has_trait(SymbolTable, value_if_unregistered=False):
         holder = holder.parent_op()
     if holder is None:
-        raise Refusal(op, "it is not inside a module, so its callee is unknown")
+        raise Refusal(op, f"{name_of(op)} is not inside a module, so its callee is unknown")
     return holder
 
 

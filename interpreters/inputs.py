@@ -114,7 +114,7 @@ def load_inputs(path: str, function: FuncOp) -> list[Array]:
         with np.load(path) as archive:
             arrays = [archive[name] for name in archive.files]
     except (zipfile.BadZipFile, EOFError, TypeError, AttributeError) as error:
-        raise ValueError(f"not an .npz file of arrays, as numpy.savez writes it: {error}") from error
+        raise ValueError(f"not an .npz file of arrays, such as numpy.savez writes: {error}") from error
     types = types_of(function)
     if len(arrays) != len(types):
         raise ValueError(

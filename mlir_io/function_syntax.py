@@ -49,7 +49,7 @@ class FunctionSyntax(FuncOp):
         start = parser.pos
         body = parser.parse_optional_region(named or None)
         if body is not None and not body.blocks:
-            parser.raise_error("expected a function body with operations", start, parser.pos)
+            parser.raise_error("expected a non-empty function body", start, parser.pos)
         function = FuncOp(
             name,
             ([argument.type for argument in arguments], [type for type, _ in results]),

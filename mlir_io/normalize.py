@@ -69,7 +69,7 @@ def _check_module(op: ModuleOp) -> None:
 
 def _check_for(op: ForOp) -> None:
     if [value.type for value in op.iter_args] != [value.type for value in op.results]:
-        raise VerifyException("the types of a loop's results must match the types of its carries")
+        raise VerifyException("the result types of scf.for must match the types of its iter_args")
 
 
 def _check_while(op: WhileOp) -> None:

@@ -157,7 +157,7 @@ class RecomputeOptions:
 
     def _parse(self, segment_budgets: SegmentBudgets | None) -> None:
         """Replace the options that are given as text by their parsed form, and move the segment budgets into the
-        selection. The text of all interfaces is parsed here."""
+        selection. All interfaces rely on this method to parse options."""
         if segment_budgets is not None:
             self._replace("selection", replace(self.selection, segment_budgets=budget_texts(segment_budgets)))
         if isinstance(self.plan, str):

@@ -177,7 +177,7 @@ def progress(task: str, only_on_terminal: bool = False, has_parts: bool = True) 
     Args:
         task: The name of the work.
         only_on_terminal: Print nothing if standard error is not a terminal, for tools that write JSON or IR there.
-        has_parts: Whether the parts of `timing.py` are the phases; otherwise, the caller enters all phases.
+        has_parts: Show each part that `timing.py` measures as a phase. If false, the caller enters the phases.
     """
     if (outer := _shown.get()) is not None:
         yield outer

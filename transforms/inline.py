@@ -44,7 +44,7 @@ if each function calls the next one twice."""
 def inline(module: ModuleOp, origins: Origins | None = None) -> int:
     """Inline every call to a private function, and erase private functions that are no longer referenced.
 
-    Functions with a reserved name or the attribute `recompute.whole`, and the calls of these functions, stay unchanged.
+    Functions with a reserved name or the attribute `recompute.whole`, and calls to them, stay unchanged.
 
     Args:
         module: The module, which is changed in place.

@@ -1,8 +1,8 @@
 """Timelines of live bytes: the memory at each operation of a step, with a label for each buffer.
 
-Bytes are counted as in `planning/liveness.py`, by the model `order`: every result is stored, views share the storage of
-their operand, and a storage is freed after its last reader. Temporaries are all storages except the arguments and
-results of the function. Constants, and values computed only from constants, use no memory.
+Bytes are counted as in `planning/liveness.py`, according to the memory model `order`: every result is stored, views
+share the storage of their operand, and a storage is freed after its last reader. Temporaries are all storages except
+the arguments and results of the function. Constants, and values computed only from constants, use no memory.
 """
 
 from __future__ import annotations

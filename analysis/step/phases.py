@@ -184,7 +184,7 @@ def _is_differentiated_again(order: Order, direction: Mapping[Operation, Directi
 def _refuse_position(
     order: Order, direction: Mapping[Operation, Direction], op: Operation, phase_sources: Sequence[PhaseSource]
 ) -> None:
-    """Raise `Refusal` for a forward operation that follows a gradient operation although some phases are stated."""
+    """Raise `Refusal` for an operation that follows a gradient operation but is stated to be forward."""
     first = next(operation for operation in order.operations if direction[operation] is Direction.BACKWARD)
     raise Refusal(
         op,
@@ -198,9 +198,9 @@ def _refuse_position(
 def _phases_between(
     order: Order, direction: Mapping[Operation, Direction], start: int, end: int
 ) -> dict[Operation, Phase]:
-    """Return the phases of the step from position `start` to `end`.
+    """Return the phase of each operation of the step between the positions `start` and `end`.
 
-    Without a gradient, all of its operations are forward.
+    In a step without a gradient, all operations but the terminator of the block are forward.
     """
     operations = order.operations[start:end]
     backward = (index for index, op in enumerate(operations, start) if direction[op] is Direction.BACKWARD)

@@ -90,7 +90,7 @@ def measured_seconds(name: str) -> float:
 
 
 def _ones(numpy: Any, type_: Any) -> Any:
-    """Return a new argument of ones. Each run needs new arguments, since it consumes donated ones."""
+    """Return a new array filled with 1. Each run needs new arguments, because it consumes the donated arguments."""
     names = {"f32": "float32", "bf16": "bfloat16", "i32": "int32", "ui32": "uint32", "i64": "int64", "i1": "bool"}
     return numpy.ones(type_.get_shape(), names[str(type_.element_type)]).block_until_ready()
 

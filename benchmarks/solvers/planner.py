@@ -192,9 +192,8 @@ def formulations(seconds: float) -> Iterator[str]:
 
 
 def print_published(problem: Problem, budget: int, theirs: PublishedResult) -> float | None:
-    """Print the result of the published program, and return the plan's extra cost in percent.
-
-    Our evaluator computes the cost. The result is None if there is no plan within the budget.
+    """Print the result of Checkmate's program. Return the extra cost of its plan in percent, as our evaluator computes
+    it; None if there is no plan within the budget.
     """
     size = f"{theirs.seconds:6.1f} s  Checkmate, {theirs.columns} columns, {theirs.rows} rows"
     if theirs.pairs is None:

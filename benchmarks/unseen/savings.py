@@ -6,9 +6,9 @@
 Results: bytes and FLOPs, as lines of JSON from which `savings_page` makes docs/measured/savings.md. Time: about 10
 minutes for a group.
 
-Each step is compiled by XLA:CPU with barriers kept: plain, under `jax.checkpoint`, and recomputed, both with and
-without its scope names. The measured temporaries of these variants are compared with each other and with this project's
-XLA:CPU model. Each step is one line of JSON. A step that the file already contains is not re-measured.
+Each step is compiled by XLA:CPU with barriers kept: plain, under `jax.checkpoint`, recomputed with its scope names, and
+recomputed without them. The measured temporaries of these variants are compared with each other and with this project's
+XLA:CPU model. The results of each step are one line of JSON. A step that the file already contains is not re-measured.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
     python -m recompute.benchmarks.xla_memory.against_jax_checkpoint gpt --json results.json
     python -m recompute.benchmarks.xla_memory.against_jax_checkpoint --write  # also write docs/measured.json
 
-Results: the bytes and FLOPs that XLA:CPU reports; `--write` puts their ratios to the plain step in README.md and the
-pages that quote them. Time: about 10 minutes.
+Results: the bytes and FLOPs that XLA:CPU reports; `--write` updates README.md and the pages that
+quote these numbers, as ratios to the plain step. Time: about 10 minutes.
 
 Each example is compiled three times with barriers kept: plain, with every block under `jax.checkpoint`, and after
 `recompute-opt`, which proves its output. Nothing is executed; `rounding/distances.py` compares results. The exit

@@ -134,7 +134,7 @@ class RaggedDotOp(IRDLOperation):
         check_count("lhs_ragged_dimensions", len(numbers.lhs_ragged_dimensions), 1)
         check_dimensions("lhs_ragged_dimensions", numbers.lhs_ragged_dimensions, len(left))
         if not sizes:
-            raise VerifyException("group_sizes has rank 0, expected a last dimension with one size for each group")
+            raise VerifyException("group_sizes has rank 0, expected one size for each group in its last dimension")
         groups = sizes[-1]
         if len(sizes) != 1:
             check_shape("group_sizes", sizes, [*(left[dimension] for dimension in self.group_dimensions()), groups])

@@ -60,7 +60,9 @@ def _check_results(op: Operation, attribute: Attribute) -> None:
         if mesh.is_maximal() or not any(dimension.axes for dimension in shardings[0].dimensions):
             return check_unsharded("the sharding", shardings[0])
     if len(shardings) != len(op.results):
-        raise VerifyException(f"there are {len(shardings)} shardings for {len(op.results)} results")
+        raise VerifyException(
+            f"the number of shardings is {len(shardings)}, expected {len(op.results)}, one for each result"
+        )
     for index, (sharding, mesh, type_) in enumerate(zip(shardings, meshes, op.result_types, strict=True)):
         if mesh is not None:
             check_sharding(f"the sharding of result {index}", sharding, type_, mesh, op)

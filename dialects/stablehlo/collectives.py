@@ -324,7 +324,7 @@ def _check_group_size(op: AllToAllOp) -> None:
     if rows == []:
         raise VerifyException(f"replica_groups are empty, expected groups of {count} devices (split_count)")
     if rows and len(rows[0]) != count:
-        raise VerifyException(f"a group has {len(rows[0])} devices, expected {count} (split_count)")
+        raise VerifyException(f"the number of devices in a group is {len(rows[0])}, expected {count} (split_count)")
 
 
 def _check_moved(op: AllToAllOp) -> None:

@@ -71,7 +71,7 @@ class OptimizationBarrierOp(IRDLOperation):
     def verify_(self) -> None:
         if len(self.operands) != len(self.results):
             raise VerifyException(
-                f"C1: there are {len(self.results)} results, expected one for each of the {len(self.operands)} operands"
+                f"C1: the number of results is {len(self.results)}, expected {len(self.operands)}, one for each operand"
             )
         for value, result in zip(self.operands, self.results, strict=True):
             check_not_quantized_by_dimension(value.type, "I1")

@@ -54,7 +54,7 @@ class UniformDequantizeOp(SameTypeOp):
 def _check_operand(op: UniformQuantizeOp) -> None:
     element = element_of(op.operand)
     if not is_float(element) and QuantizedType.of(element) is None:
-        raise VerifyException(f"the operand has elements of type {element}, expected floats or a quantized type")
+        raise VerifyException(f"the operand has elements of type {element}, expected a float or quantized type")
 
 
 def _check_expressed(op: UniformQuantizeOp) -> None:

@@ -224,7 +224,7 @@ def check_broadcast(label: str, operand_value: SSAValue, result_value: SSAValue,
     repeated = len(target.scales) if operand_value.type.get_shape()[source.dimension] == 1 else 1
     parameters = (source.scales * repeated, source.zero_points * repeated)
     if parameters != (target.scales, target.zero_points):
-        raise VerifyException(f"{label}: the result has elements of type {result}, expected the scales of {operand}")
+        raise VerifyException(f"{label}: the result type {result} must have the scales and zero points of {operand}")
 
 
 @dataclass(frozen=True)
@@ -251,8 +251,8 @@ def check_quantized_product(labels: ProductLabels, lhs: Attribute, rhs: Attribut
     if left is None or output is None:
         if not lhs == right.expressed == result:
             raise VerifyException(
-                f"{labels.hybrid}: the element types are {lhs} and {result}, expected the expressed type of the "
-                f"right operand, {right.expressed}"
+                f"{labels.hybrid}: the left operand and the result have elements of the types {lhs} and {result}; both "
+                f"must be {right.expressed}, the expressed type of the right operand"
             )
         return
     if left.storage != right.storage:

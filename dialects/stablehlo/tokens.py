@@ -240,9 +240,7 @@ def _operations(block: Block) -> list[Operation]:
 
 def _check_single(op: AsyncStartOp) -> None:
     if len(_operations(op.body.block)) != 1 or not isinstance(op.body.block.last_op, ReturnOp):
-        raise VerifyException(
-            f"the region has {len(_operations(op.body.block))} operations, expected one, followed by stablehlo.return"
-        )
+        raise VerifyException("the region must consist of one operation, followed by stablehlo.return")
 
 
 def _check_kind(op: AsyncStartOp) -> None:

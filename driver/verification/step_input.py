@@ -84,8 +84,8 @@ def read_module(step: StepInput, name: str) -> ModuleOp:
         name = getattr(step, "__name__", "step")
         jitted = name if hasattr(step, "lower") else f"jax.jit({name})"
         raise TypeError(
-            f"expected a lowered step, not a function: lower it with its arguments, {jitted}.lower(*arguments), or ask "
-            f"recompute.jax.explain({name}, *arguments, budget=...) whether the compiled step fits"
+            f"expected a lowered step, not a function: pass {jitted}.lower(*arguments), or call "
+            f"recompute.jax.explain({name}, *arguments, budget=...) to check whether the step fits"
         )
     raise TypeError(
         "expected a module of xDSL or of MLIR's Python bindings, its text, or the result of jax.jit(f).lower(...), "

@@ -236,8 +236,8 @@ class NumberLiteral:
             raise ValueError(f"'0x{bits:X}' does not fit in the {kind.bitwidth} bits of {kind}")
         if is_wide(kind):
             raise ValueError(
-                f"a hexadecimal number of type {kind} is not supported, because xDSL would lose bits of it: write a "
-                "decimal number"
+                f"a hexadecimal number of type {kind} is not supported, because xDSL would lose some of its bits: "
+                "write a decimal number"
             )
         return bits
 

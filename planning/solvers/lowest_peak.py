@@ -67,7 +67,7 @@ class LowPeak:
 
     @staticmethod
     def of(problem: Problem, pairs: frozenset[Pair]) -> LowPeak:
-        """Evaluate copies."""
+        """Return the plan with these copies and its peak."""
         return LowPeak(evaluate(problem, sequence_of(problem, pairs)).peak_bytes, pairs)
 
 

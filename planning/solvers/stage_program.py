@@ -153,7 +153,7 @@ class _StageProgramWriter:
         return {op: self.columns.add_column(self.percent[op]) for op in sorted(needed[1])}
 
     def _add_held_columns(self, k: int, saved: Sequence[Columns], reruns: Sequence[Columns]) -> Columns:
-        """Add the columns of H and the first half of the rows (5)."""
+        """Add the columns of H, and the rows that define H in constraint (5) of the module docstring."""
         cut, columns = self.cuts[k], dict[int, int]()
         is_last = k + 1 == len(self.cuts)
         live_at_both = (v for v in (saved[k] if is_last else saved[k + 1]) if v in saved[k])
@@ -218,7 +218,7 @@ class _StageProgramWriter:
         return tuple(later_reruns)
 
     def _add_working_set_rows(self, k: int, reruns: Columns, held: Columns) -> None:
-        """Add the second half of the rows (5), omitting rows that always hold."""
+        """Add the budget rows of constraint (5), omitting rows that always hold."""
         problem = self.problem
         held_bytes = sum(self.sizes[v] for v in held)
         for op, column in reruns.items():

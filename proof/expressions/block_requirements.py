@@ -69,7 +69,9 @@ def function_body(function: Operation, name: str, heads: Heads) -> Block:
 def refuse_symbols(op: Operation, module: Operation) -> None:
     """Raise `Refusal` if an operation defines a symbol but is not at the top level of the module."""
     nested = ("sym_name" in op.attributes or "sym_name" in op.properties) and op.parent_op() is not module
-    if nested or name_of(op) in ("builtin.module", "func.func"):
+    if name_of(op) == "builtin.module":
+        raise Refusal(op, "the proof does not support modules inside other operations")
+    if nested or name_of(op) == "func.func":
         raise Refusal(
             op,
             f"{name_of(op)} defines a symbol inside another operation; "

@@ -243,8 +243,8 @@ class Numbering(TransparentOperations):
         return value
 
     def _implicit_operands(self, op: Operation, scope: RegionScope) -> tuple[int, ...]:
-        """Return the terms that an operation reads in addition to its operands: the device, and the execution of its
-        region."""
+        """Return the terms that an operation reads in addition to its operands: the device, and the current
+        execution of the enclosing region."""
         name = name_of(op)
         device = (scope.device,) if name in OF_THE_DEVICE or name in COLLECTIVES else ()
         if name not in OF_THE_REGION or scope.is_literal:

@@ -26,8 +26,8 @@ from .surroundings import Surroundings
 
 
 def search_in_program_order(problem: BudgetProblem) -> RewriteResult:
-    """Find the cheapest rewrite within the budget in program order. Raises `Refusal`, with the proven minimum, if there
-    is none."""
+    """Find the cheapest rewrite whose peak in program order is within the budget. Raises `Refusal`, which states the
+    proven minimum of the peak, if there is none."""
     return _OrderSearch(problem).best()
 
 

@@ -33,8 +33,7 @@ def remark_on_uncut(op: Operation, reason: str, note: str = "", topic: Topic | N
 def remarks_on_cuts_not_worthwhile(
     pairs: Iterable[LoopPair], may_repeat: MayRepeat, cut_of: CutOf, whole: Collection[Operation]
 ) -> Iterator[Remark]:
-    """Yield a remark for each pair of loops that is recomputed as a whole, or whose cut would reduce the memory too
-    little."""
+    """Yield a remark for each pair of loops that is recomputed as a whole, or whose cut is not worthwhile."""
     for pair in pairs:
         if pair.writer.op in whole:
             yield Remark(pair.writer.op, WHOLE)

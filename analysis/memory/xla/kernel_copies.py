@@ -227,8 +227,8 @@ class _KernelWriter:
         return self.replacement[value] != value
 
     def _is_scaled(self, op: int) -> bool:
-        """Return whether the product with a broadcast is multiplied by a scalar. XLA folds such a scalar into the
-        broadcast."""
+        """Return whether the only reader of the broadcast `op` is a product, which is itself multiplied by a scalar.
+        XLA folds such a scalar into the broadcast."""
         for _ in range(2):
             if len(readers := self.program.readers[op]) != 1 or self.program.names[readers[0]] not in _PRODUCTS:
                 return False

@@ -171,9 +171,9 @@ LOOPS_AND_BRANCHES = frozenset({_LOOP, "stablehlo.if", "stablehlo.case"})
 
 
 def program_of(block: Block, order: Order | None = None) -> SourceProgram:
-    """Convert a block to a program of the model.
+    """Convert a block to a program of the XLA:CPU model.
 
-    `order`: its order, if it is already computed.
+    `order`: the order of the block, if it is already computed.
 
     Raises:
         Refusal: A value has a dynamic shape.

@@ -229,7 +229,7 @@ def forward_mode(compile: Compile) -> Results:
 
 @script
 def gradients_of_inputs(compile: Compile) -> Results:
-    """Train with an input that is a leaf and receives a gradient, and return a view of it."""
+    """Train a step that returns a view of its input, which is a leaf and receives a gradient."""
     torch.manual_seed(50)
     model = mlp()
     step = compile(lambda x: (model(x).square().mean(), x.view(-1)))

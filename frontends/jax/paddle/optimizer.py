@@ -248,7 +248,7 @@ def _program(caller: str, program: Any) -> Program:
         )
     if not all(hasattr(leaf, "dtype") for leaf in _JAX.tree.leaves(program.parameters)):
         raise TypeError(
-            f"{caller}: the parameters of startup_program must be arrays, as startup(parameters) returns them"
+            f"{caller}: the parameters of startup_program must be arrays, like those that startup(parameters) returns"
         )
     return program
 

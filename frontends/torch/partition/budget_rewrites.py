@@ -117,10 +117,10 @@ def _with_lowest_peak(step: JointStep, options: RecomputeOptions) -> RewrittenSt
 
 
 def _tighten(step: JointStep, options: RecomputeOptions, best: RewrittenStep) -> RewrittenStep:
-    """Search for a rewrite with a lower peak than `best` by bisection. Return the best rewrite.
+    """Search by bisection for a rewrite with a lower peak than `best`. Return the best rewrite.
 
-    The bisection is between the lowest peak so far and the highest refused budget. Rewritten
-    programs may need more memory than their plans, for instance because of generator states.
+    Each budget lies between the highest refused budget and the lowest peak of a rewritten program, which may exceed the
+    peak of its plan, for instance because of generator states.
     """
     highest_refused = 0
     for _ in range(MAX_TIGHTENED):

@@ -332,7 +332,7 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
     (
         f'"stablehlo.optimization_barrier"(%0) : ({F}) -> ()',
         (F,),
-        "results, expected one for each of the",
+        "C1: the number of results is",
     ),
     (
         f'%r = "stablehlo.optimization_barrier"(%0) : ({F}) -> {N}',

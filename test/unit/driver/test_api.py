@@ -149,13 +149,13 @@ def test_function_in_place_of_a_lowered_step_is_refused_with_the_remedy() -> Non
     def train_step(x: Any) -> Any:
         return x
 
-    remedy = r"recompute\.jax\.explain\(train_step, \*arguments, budget=\.\.\.\) whether the compiled step fits$"
+    remedy = r"recompute\.jax\.explain\(train_step, \*arguments, budget=\.\.\.\) to check whether the step fits$"
     for step, jitted in (
         (jax.jit(train_step), "train_step"),
         (jax_frontend.jit(train_step), "train_step"),
         (train_step, r"jax\.jit\(train_step\)"),
     ):
-        with pytest.raises(TypeError, match=rf"with its arguments, {jitted}\.lower\(\*arguments\), or ask {remedy}"):
+        with pytest.raises(TypeError, match=rf"pass {jitted}\.lower\(\*arguments\), or call {remedy}"):
             recompute.fit(step, "3MiB")  # pyright: ignore[reportArgumentType]
 
 

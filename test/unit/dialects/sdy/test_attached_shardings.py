@@ -53,7 +53,7 @@ def test_invalid_shardings_are_rejected_everywhere(sharding: str, words: str) ->
 
 
 def test_sharding_count_and_kind_are_checked() -> None:
-    with pytest.raises(Refusal, match="there are 2 shardings for 1 results"):
+    with pytest.raises(Refusal, match="the number of shardings is 2, expected 1, one for each result"):
         _verify(value=f"<@mesh, {GOOD}>, <@mesh, {GOOD}>")
     text = "func.func @f(%0: tensor<8xf32> {sdy.sharding = ATTRIBUTE}) { return }"
     with pytest.raises(Refusal, match=r"the sharding of argument 0 is .* expected the form #sdy.sharding<"):

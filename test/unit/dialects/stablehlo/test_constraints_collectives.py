@@ -168,7 +168,7 @@ TO_ALL = Template(
         ("C4", {"count": "0"}, "split_count is 0, expected a positive number"),
         ("C5", {"groups": "dense<[[0, 0]]> : tensor<1x2xi64>"}, "device 0 more than once"),
         ("C7", {"groups": "dense<[[0, 2]]> : tensor<1x2xi64>"}, "device 1 is missing"),
-        ("C8", {"count": "4"}, r"a group has 2 devices, expected 4 \(split_count\)"),
+        ("C8", {"count": "4"}, r"the number of devices in a group is 2, expected 4 \(split_count\)"),
         ("C9", {"result": "tensor<4x8xf32>"}, r"shape \[4, 8\], expected \[8, 4\]"),
     ],
 )
@@ -279,7 +279,7 @@ TWICE = START.values["inner"] + "\n%z = stablehlo.slice %x [0:2] : (tensor<4xf32
         (RECEIVE, "C5", {"type": "1"}, "the channel has type 1, expected 3"),
         (RECEIVE, "C5", {"host": "false"}, "the channel has type 3, expected 1"),
         (SEND, "C5", {"type": "3"}, "the channel has type 3, expected 2"),
-        (START, "C1", {"inner": TWICE}, "the region has 2 operations, expected one"),
+        (START, "C1", {"inner": TWICE}, "the region must consist of one operation, followed by stablehlo.return"),
         (START, "C2", NEGATED, "the region contains stablehlo.negate"),
         (START, "C3", {"operand": "tensor<5xf32>"}, "type tensor<4xf32>, expected tensor<5xf32>"),
         (START, "C4", {"future": "!stablehlo.future<tensor<3xf32>>"}, "type tensor<3xf32>, expected tensor<2xf32>"),

@@ -190,7 +190,7 @@ QUANTIZED = "!quant.uniform<i8:f32, 0.5:3>"
 @pytest.mark.parametrize(
     ("operation", "words"),
     [
-        (f"quantize %0 : (tensor<4xi32>) -> tensor<4x{QUANTIZED}>", "^I1: .* expected floats or a quantized type"),
+        (f"quantize %0 : (tensor<4xi32>) -> tensor<4x{QUANTIZED}>", "^I1: .* expected a float or quantized type"),
         (f"quantize %0 : (tensor<4xf32>) -> tensor<5x{QUANTIZED}>", r"^C1: .* shape \[5\], expected \[4\]"),
         (f"quantize %0 : (tensor<4xf64>) -> tensor<4x{QUANTIZED}>", "^C2: .* type f32, expected f64"),
         ("quantize %0 : (tensor<4xf32>) -> tensor<4xi8>", "^C2: .* expected a quantized type"),

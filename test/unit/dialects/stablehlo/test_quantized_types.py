@@ -145,7 +145,7 @@ def test_error_names_per_dimension_quantized_input() -> None:
             DOT,
             "C20",
             {"lhs": "tensor<4x2xf16>", "result": "tensor<4x3xf16>"},
-            "the expressed type of the right operand, f32",
+            "both must be f32, the expressed type of the right operand",
         ),
         (
             CONVOLUTION,
@@ -166,7 +166,12 @@ def test_error_names_per_dimension_quantized_input() -> None:
             {"result": "tensor<4x3x2x!quant.uniform<i8:f32:0, {0.5, 0.5, 0.5, 0.5}>>"},
             r"must map the quantization dimension of the operand \(\d\) to the quantization dimension of the result",
         ),
-        (BROADCAST, "C6", {"result": "tensor<4x3x2x!quant.uniform<i8:f32:2, {0.5:3, 0.25:3}>>"}, "expected the scales"),
+        (
+            BROADCAST,
+            "C6",
+            {"result": "tensor<4x3x2x!quant.uniform<i8:f32:2, {0.5:3, 0.25:3}>>"},
+            "must have the scales",
+        ),
         (
             TRANSPOSE,
             "C4",

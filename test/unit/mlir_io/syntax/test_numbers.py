@@ -162,7 +162,7 @@ def test_nan_with_oversized_payload_stays_nan():
         ("-1.0 : f8E8M0FNU", "f8E8M0FNU has no negative values"),
         (
             "0x3FFF8000000000000000 : f80",
-            "a hexadecimal number of type f80 is not supported, because xDSL would lose bits of it: write a decimal",
+            "a hexadecimal number of type f80 is not supported, because xDSL would lose some of its bits: write a",
         ),
         ("1.0e400 : f128", "the number is out of range"),
         ("1.0e400 : f4E2M1FN", "the number is out of range"),
