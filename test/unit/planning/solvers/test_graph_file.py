@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -140,3 +142,10 @@ def test_names_print_on_one_line() -> None:
     problem = read_graph(text_of([A, {**B, "name": "b\ud800\x1b[31m\n"}, {**C, "name": "größe"}]), "step.json")
     assert problem.names == (r"b\ud800\x1b[31m\n", "größe")
     assert problem.storage_names[0].startswith(r"b\ud800\x1b[31m\n (node")
+
+
+def test_example_of_the_page_is_a_graph() -> None:
+    page = (Path(__file__).resolve().parents[4] / "docs" / "graphs.md").read_text()
+    (example,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    problem = read_graph(example, "page")
+    assert len(problem) == 2 and evaluate(problem, sequence_of(problem, ())).peak_bytes == 8192
