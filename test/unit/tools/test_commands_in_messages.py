@@ -22,7 +22,7 @@ PARSERS = {
     "check": recompute_check.argument_parser,
     "plan": recompute_plan.argument_parser,
 }
-EXCLUDED = {"test", "build", "docs", ".venv", ".venv-torch"}
+EXCLUDED = {"test", "build", "docs"}
 COMMAND = re.compile(r"recompute-(opt|run|check|plan)((?: [^`)\n]*)?)")
 FLAG = re.compile(r"(?<=[\s`(])--[a-z][\w-]*")
 TARGET = re.compile(r"(?<![\w-])-t ([a-z][\w-]*)(?:\{([^}]*)\})?")
@@ -34,7 +34,7 @@ def texts() -> Iterator[tuple[str, str]]:
     """Yield the place and the text of each string in the sources, with `…` for the expressions of an f-string."""
     for path in sorted(ROOT.rglob("*.py")):
         place = path.relative_to(ROOT)
-        if place.parts[0] in EXCLUDED:
+        if place.parts[0] in EXCLUDED or place.parts[0].startswith("."):
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
