@@ -3,7 +3,8 @@
 In program order (`program_order.py`), the solvers plan with proven bounds. XLA:CPU runs a program in a different order.
 Therefore, the XLA:CPU model forecasts plans of all kinds. The plans that are predicted to fit are applied in order of
 increasing cost, until a rewritten step fits. Before a refusal and for `min`, the choice that is made without a budget
-is also tried, so that a budget that this choice meets is never refused.
+is also tried, so that a budget that this choice meets is never refused. A search for `min` ends with searches for
+budgets slightly below its result.
 """
 
 from __future__ import annotations

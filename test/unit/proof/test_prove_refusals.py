@@ -95,6 +95,10 @@ REFUSED = {
         main('"other.function"() {sym_name = "square"} : () -> ()\nreturn %x', SQUARE),
         "other.function defines a symbol inside another operation; the proof supports symbols only at the top level",
     ),
+    "a module in a function": (
+        main("builtin.module {}\nreturn %x"),
+        "the proof does not support modules inside other operations",
+    ),
     "a barrier with results of other types": (
         main(
             '%a = "stablehlo.optimization_barrier"(%x) : (tensor<4xf32>) -> tensor<4xf64>\n'
